@@ -193,38 +193,49 @@ def _if(scope: Scope, statement: ir.If) -> None:
 
 def _for(scope: Scope, statement: ir.For) -> None:
     start, stop, step = (scope.scalar(operand) for operand in (statement.start, statement.stop, statement.step))
-    stretch = polls.stretch(scope, statement)
-    if stretch is None:
-        _counted(scope, statement, start, stop, step)
-        return
-    with stretch.over(start, stop) as (first, last):
-        _counted(scope, statement, first, last, step, stretch.end)
-
-
-def _counted(scope: Scope, statement: ir.For, start: str, stop: str, step: str, leave_to: str = "") -> None:
-    """A loop, or a stretch of one, that a Break leaves for the label `leave_to` (its own end if there is none)."""
-    f = scope.f
-    index = f.fresh(re.sub("[^A-Za-z0-9_]", "_", statement.index.name) + ".")
-    counter, first, last = index, start, stop
+    order, first, last = "slt", start, stop
     if step != "1":
-        counter, first, last = f"{index}.k", "0", _iterations(scope, start, stop, step)
+        order, first, last = "ult", "0", _iterations(scope, start, stop, step)
+    if not polls.polls(scope, statement):
+        _counted(scope, statement, first, last, order)
+        return
+    if polls.has_long_loops(statement):
+        _counted(scope, statement, first, last, order, countdown=polls.Countdown(scope, statement))
+        return
+    with polls.strips(scope, statement, first, last, order) as (begin, end, leave_to):
+        _counted(scope, statement, begin, end, order, leave_to=leave_to)
+
+
+def _counted(
+    scope: Scope,
+    statement: ir.For,
+    first: str,
+    last: str,
+    order: str,
+    *,
+    leave_to: str = "",
+    countdown: polls.Countdown | None = None,
+) -> None:
+    """A loop, or a strip of one, over the numbers of its iterations (the indices, if it counts by 1), compared by
+    `order`. A Break leaves it for the label `leave_to` (its own end if there is none)."""
+    f = scope.f
+    start, stop, step = (scope.scalar(operand) for operand in (statement.start, statement.stop, statement.step))
+    index = f.fresh(re.sub("[^A-Za-z0-9_]", "_", statement.index.name) + ".")
+    counter, begin = index, first
+    if step != "1":
+        counter, begin = f"{index}.k", f.binary("add", "i64", start, f.binary("mul", "i64", first, step))
     body, end = f.label("loop"), f.label("end")
     before = f.block
-    countdown = None
-    if not leave_to and polls.counts_down(scope, statement):
-        countdown = polls.Countdown(scope, polls.is_alone(statement))
-    order = "slt" if step == "1" else "ult"
     f.branch_if(f.binary(f"icmp {order}", "i64", first, last), body, end)
 
     f.begin(body)
     counting = f.reserve()
     indexing = f.reserve() if counter != index else None
-    if countdown is not None:
-        countdown.begin()
     scope.values[statement.index] = index
     if (least := f.bound(start)) is not None and (f.bound(step) or -1) > 0:
         f.bounds[index] = least
     scope.exits.append(leave_to or end)
+    scope.loops.append(statement)
     outer_order = scope.order
     if (scope.parent is not None or scope.unit.is_region) and len(scope.exits) == 1:
         scope.order = index
@@ -243,30 +254,29 @@ def _counted(scope: Scope, statement: ir.For, start: str, stop: str, step: str, 
         properties.append(f.module.shared_node('!{!"llvm.loop.vectorize.enable", i1 false}'))
     grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
     widened, f.widened = f.widened, statement.kind == "vector"
-    scope.polled += countdown is not None
     emit_block(scope, statement.body)
-    scope.polled -= countdown is not None
     f.widened = widened
     if grouped:
         scope.groups.pop()
     scope.order = outer_order
     scope.exits.pop()
+    scope.loops.pop()
 
     if f.dead:  # the body always leaves: one iteration at most
         f.fill(counting, f"{counter} = phi i64 [ {first}, %{before} ]")
         if indexing is not None:
-            f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ]")
+            f.fill(indexing, f"{index} = phi i64 [ {begin}, %{before} ]")
         f.begin(end)
         return
     if countdown is not None:
-        countdown.latch()
+        countdown.step()
     latch = f.block
     # no iteration follows the last index that is before `stop`, so counting by 1 cannot overflow
-    f.effect(f"{counter}.next = add {'nsw' if step == '1' else 'nuw'} i64 {counter}, 1")
+    f.effect(f"{counter}.next = add {'nsw' if order == 'slt' else 'nuw'} i64 {counter}, 1")
     f.fill(counting, f"{counter} = phi i64 [ {first}, %{before} ], [ {counter}.next, %{latch} ]")
     if indexing is not None:
         f.effect(f"{index}.next = add i64 {index}, {step}")
-        f.fill(indexing, f"{index} = phi i64 [ {start}, %{before} ], [ {index}.next, %{latch} ]")
+        f.fill(indexing, f"{index} = phi i64 [ {begin}, %{before} ], [ {index}.next, %{latch} ]")
     again = f.binary(f"icmp {order}", "i64", f"{counter}.next", last)
     node = f.node(f"distinct !{{self, {', '.join(properties)}}}")
     f.branch_if(again, body, end, f", !llvm.loop {node}")
@@ -308,26 +318,22 @@ def _enter_group(scope: Scope, body: ir.Block, properties: list[str]) -> bool:
 def _while(scope: Scope, statement: ir.While) -> None:
     f = scope.f
     head, body, end = f.label("while"), f.label("body"), f.label("end")
-    countdown = None
-    if polls.counts_down(scope, statement):
-        countdown = polls.Countdown(scope, polls.is_alone(statement))
+    countdown = polls.Countdown(scope, statement) if polls.polls(scope, statement) else None
     f.branch(head)
     f.begin(head)
-    if countdown is not None:
-        countdown.begin()
     scope.exits.append(end)
-    scope.polled += countdown is not None
+    scope.loops.append(statement)
     emit_block(scope, statement.head)
     if not f.dead:
         f.branch_if(scope.scalar(statement.condition), body, end)
         f.begin(body)
+        if countdown is not None:
+            countdown.step()
         emit_block(scope, statement.body)
         if not f.dead:
-            if countdown is not None:
-                countdown.latch()
             f.branch(head)
-    scope.polled -= countdown is not None
     scope.exits.pop()
+    scope.loops.pop()
     f.begin(end)
 
 

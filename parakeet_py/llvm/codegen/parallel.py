@@ -14,7 +14,6 @@ from collections.abc import Callable
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.access_checks import check_zones
 from parakeet_py.llvm.codegen.builder import FunctionText, global_name, is_literal
-from parakeet_py.llvm.codegen.polls import leave_at_once, region_polls
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.typed_ir.ir import Prim
@@ -29,9 +28,6 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     inner = Scope(unit, FunctionText(unit.module), parent=scope, order="%lo")
     inner.values[region.lo], inner.values[region.hi] = "%lo", "%hi"
     inner.f.bounds |= {"%lo": 0, "%hi": 0}
-    polls = unit.polls and region_polls(region.body)
-    if polls:
-        leave_at_once(inner)
     emit_block(inner, region.body)
     if not inner.f.dead:
         check_zones(inner)
@@ -57,12 +53,20 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
         threads = f.value(f"load i32, ptr {place}")
     function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
     f.effect(f"call void {function}(ptr %ctx, ptr {name}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {threads})")
+    may_fail = f.module.checks is not None or inner.polled or _may_fail(region.body)
+    if not may_fail and unit.polls:  # the pool polls between parts of the region
+        _leave_if_failed(scope)
     f.branch(end)
     f.begin(end)
-    if f.module.checks is not None or polls or _may_fail(region.body):
-        status = f.value("load atomic i64, ptr %ctx monotonic, align 8")
-        narrow = f.value(f"trunc i64 {status} to i32")
-        scope.leave_if(f.binary("icmp ne", "i64", status, "0"), [scope.leave(narrow)])
+    if may_fail:
+        _leave_if_failed(scope)
+
+
+def _leave_if_failed(scope: Scope) -> None:
+    f = scope.f
+    status = f.value("load atomic i64, ptr %ctx monotonic, align 8")
+    narrow = f.value(f"trunc i64 {status} to i32")
+    scope.leave_if(f.binary("icmp ne", "i64", status, "0"), [scope.leave(narrow)])
 
 
 def _worth_sharing(f: FunctionText, extent: str, work: str) -> str:

@@ -1,176 +1,221 @@
 """Polls in generated loops: where they look up for signals (see `runtime.loop_polls`).
 
-What polls costs a few cycles per iteration, so few loops do. Outermost loops (of the function, or of a parallel region)
-by 1 that have no open loops inside are cut into stretches: a loop over stretches with polls between them, and inside it
-the loop itself, which LLVM sees as if it did not poll. Outermost loops that have open loops in each iteration, nests of
-three inside others, `while` loops, and outermost loops in other steps that may leave early (which LLVM does not
-vectorize) count their iterations down to the next poll. Other loops do not poll: those over arrays, innermost loops
-inside others, and loops that have others inside only behind conditions, whose iterations are often short.
+Loops without others inside that count are cut into strips: the loop itself over one strip of the iterations, which LLVM
+sees as if it did not poll, and around it a loop over strips with a poll between them. A `while` loop counts down its
+iterations in a register, and a loop that has others inside in memory, so that these have all the registers. What a loop
+of few iterations pays is a minimum and a branch, or a decrement and a branch for each of them.
+
+Polls are so far apart that they take no time: `_LIGHT` iterations, `_HEAVY` of those that call something, and of loops
+that have others inside `_FIRST` at the beginning (`_NEST` if these have others inside), and then what `pk_poll` makes of
+the time that they took.
+
+What ends soon does not poll, nor what memory bounds and is often short: loops of few iterations; those over the elements
+of arrays, in which there are no others; those inside others, unless they go up to an argument, or have loops inside
+themselves and the one around only repeats them; inner `while` loops that step towards what they are compared with.
+Recursion polls by its loops alone, and the thread pool between the parts of a region.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED
-from parakeet_py.llvm.runtime.loop_polls import LEAST, LEAST_ALONE, LEAST_INSIDE
-from parakeet_py.typed_ir.ir import Const, Operand
+from parakeet_py.typed_ir.ir import Const, Dim, Prim, Var
 
-STRETCH = 1 << 20  # iterations of a loop in order between polls
-_SHORT = 64  # iterations of a loop that is no reason to poll around it
+_LIGHT = 1 << 16
+_HEAVY = 1 << 10
+_FIRST = 16
+_NEST = 1
+_SHORT = 64  # known iterations of a loop that does not poll
+_CALLS = (ir.Call, ir.Opaque, ir.Routine, ir.Matmul, ir.Parallel)
+
+Loop = ir.For | ir.While
 
 
-class Stretch:
-    """A loop by 1 that is cut into stretches, between which it polls. It is begun over its first stretch with `over`;
-    a Break leaves all of them, for the block `end`."""
-
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.end = scope.f.label("end")
-
-    @contextmanager
-    def over(self, start: str, stop: str) -> Iterator[tuple[str, str]]:
-        """Around the loop over one stretch, given its bounds."""
-        f, scope = self.scope.f, self.scope
-        name, stretch, due = f.fresh("stretch"), f.label("stretch"), f.label("poll")
-        state = new_state(scope)
-        before = f.block
-        f.branch(stretch)
-        f.begin(stretch)
-        first = f.reserve()
+@contextmanager
+def strips(scope: Scope, loop: ir.For, start: str, stop: str, order: str) -> Iterator[tuple[str, str, str]]:
+    """Around a loop over one strip, given its bounds and where a Break goes to. `start` and `stop` are the numbers of all
+    iterations, compared by `order`: "slt", or "ult" of unsigned ones."""
+    f, poll = scope.f, _Poll(scope, loop)
+    strip, end = f.label("strip"), f.label("end")
+    next_start = f.alloca("i64")
+    f.effect(f"store i64 {start}, ptr {next_start}")
+    f.branch(strip)
+    f.begin(strip)
+    with f.inner():
+        first = f.value(f"load i64, ptr {next_start}")
         if (least := f.bound(start)) is not None:
-            f.bounds[f"{name}.first"] = least
-        with f.inner():
-            far = f.intrinsic("sadd.sat", "i64", f"{name}.first", str(STRETCH))
-            last = f.intrinsic("smin", "i64", far, stop)
-            yield f"{name}.first", last
-            more = f.binary("icmp slt", "i64", last, stop)
-            f.branch_if(more, due, self.end, unlikely(scope))
-        poll(scope, due, stretch, state, f"{name}.told")
-        f.fill(first, f"{name}.first = phi i64 [ {start}, %{before} ], [ {last}, %{due} ]")
-        f.begin(self.end)
+            f.bounds[first] = least
+        sign = order[0]
+        last = f.intrinsic(f"{sign}min", "i64", f.intrinsic(f"{sign}add.sat", "i64", first, str(poll.length)), stop)
+        f.effect(f"store i64 {last}, ptr {next_start}")
+        yield first, last, end
+        f.branch_if(f.binary(f"icmp {order}", "i64", last, stop), poll.due, end, poll.unlikely)
+    poll.write(strip)
+    f.begin(end)
 
 
 class Countdown:
-    """The iterations of a loop until it polls: created before the loop's first block is begun, ended at its latch."""
+    """The iterations of a loop until it polls. Made before the loop."""
 
-    def __init__(self, scope: Scope, alone: bool) -> None:
-        self.scope = scope
-        self.name = scope.f.fresh("poll")
-        self.state = new_state(scope, LEAST_ALONE if alone else LEAST_INSIDE if scope.exits else LEAST)
-        self.first = f"{self.name}.first"
-        scope.f.effect(f"{self.name}.at = getelementptr inbounds i8, ptr {self.state}, i64 8")
-        scope.f.effect(f"{self.first} = load i64, ptr {self.name}.at, align 8")
-        self.before = scope.f.block
-        self.left = 0
+    def __init__(self, scope: Scope, loop: Loop) -> None:
+        self.f = scope.f
+        self.poll = _Poll(scope, loop)
+        if self.poll.adapts:
+            self.left = self.poll.state
+            self.poll.begin(self.f.effect)
+        else:
+            self.left = self.f.alloca("i64")
+            self.f.effect(f"store i64 {self.poll.length}, ptr {self.left}")
 
-    def begin(self) -> None:
-        """At the top of the loop's first block, among its phis."""
-        self.left = self.scope.f.reserve()
-
-    def latch(self) -> None:
-        """Before the jump back: poll if it is time."""
-        f, name = self.scope.f, self.name
-        f.effect(f"{name}.less = sub i64 {name}.left, 1")
-        due, go_on = f.label("poll"), f.label("polled")
-        before = f.block
-        f.branch_if(f.binary("icmp eq", "i64", f"{name}.less", "0"), due, go_on, unlikely(self.scope))
-        poll(self.scope, due, go_on, self.state, f"{name}.told")
+    def step(self) -> None:
+        """In each iteration: poll if it is time."""
+        f, poll = self.f, self.poll
+        go_on = f.label("go_on")
+        if poll.adapts and f.module.host.triple.startswith("x86_64"):
+            place = f"ptr elementtype(i64) {self.left}"
+            ended = f.value(f"call i32 {_DECREMENT}({place}, {place}) {_OWN}")
+            over = f.value(f"trunc i32 {ended} to i1")
+        else:
+            left = f.binary("add", "i64", f.value(f"load i64, ptr {self.left}"), "-1")
+            f.effect(f"store i64 {left}, ptr {self.left}")
+            over = f.binary("icmp eq", "i64", left, "0")
+        f.branch_if(over, poll.due, go_on, poll.unlikely)
+        poll.write(go_on, [] if poll.adapts else [f"store i64 {poll.length}, ptr {self.left}"])
         f.begin(go_on)
-        f.effect(f"{name}.left.next = phi i64 [ {name}.less, %{before} ], [ {name}.told, %{due} ]")
-        f.fill(self.left, f"{name}.left = phi i64 [ {self.first}, %{self.before} ], [ {name}.left.next, %{go_on} ]")
 
 
-def new_state(scope: Scope, period: int = 1) -> str:
-    """The two words that a loop keeps for its polls, as long as the function runs."""
-    state = scope.f.entry_value("alloca [2 x i64], align 8")
-    scope.f.entry_effect(f"store [2 x i64] [i64 0, i64 {period}], ptr {state}")
-    return state
+# One instruction on memory; of a load, an addition and a store LLVM would keep the number in a register as well.
+_DECREMENT = 'asm "decq $1", "={@ccz},=*m,*m,~{dirflag},~{fpsr},~{flags}"'
+_OWN = "nounwind willreturn memory(argmem: readwrite)"
 
 
-def unlikely(scope: Scope) -> str:
-    """That a branch seldom takes its first way."""
-    node = scope.f.module.shared_node('!{!"branch_weights", i32 1, i32 1048575}')
-    return f", !prof {node}"
+class _Poll:
+    """A block `due` that polls, and goes on or leaves. Polls come every `length` iterations, or `adapts` that number."""
+
+    def __init__(self, scope: Scope, loop: Loop) -> None:
+        self.scope = scope
+        self.due = scope.f.label("poll")
+        self.unlikely = f", !prof {scope.f.module.shared_node(_UNLIKELY)}"
+        self.length = _first_length(loop)
+        self.adapts = self.length <= _FIRST
+        self.state = scope.f.alloca("[4 x i64]", 16)
+
+    def begin(self, write: Callable[[str], None]) -> None:
+        """Write the instructions that fill the state."""
+        name = self.scope.f.fresh("state")
+        write(f"store [3 x i64] [i64 {self.length}, i64 {self.length}, i64 0], ptr {self.state}")
+        write(f"{name} = getelementptr inbounds i8, ptr {self.state}, i64 24")
+        write(f"{name}.ctx = ptrtoint ptr %ctx to i64")
+        write(f"store i64 {name}.ctx, ptr {name}")
+
+    def write(self, go_on: str, then: Sequence[str] = ()) -> None:
+        """Write the block, which does `then` and goes on at the label `go_on`."""
+        f, scope = self.scope.f, self.scope
+        scope.polled = True
+        # What it changes of the context is its own, but for the status, which is read as an atomic after regions.
+        effects = "cold nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
+        function = f.module.declare("preserve_mostcc void", "pk_poll", "ptr", effects)
+        leave, name = f.label("interrupted"), f.fresh("poll")
+        lines: list[str] = []
+        if not self.adapts:
+            self.begin(lines.append)
+        lines += [
+            f"call preserve_mostcc void {function}(ptr {self.state})",
+            f"{name}.left = load i64, ptr {self.state}",
+            f"{name}.ends = icmp eq i64 {name}.left, 0",
+            *then,
+            f"br i1 {name}.ends, label %{leave}, label %{go_on}",
+        ]
+        f.cold(self.due, lines)
+        f.cold(leave, scope.leave(str(INTERRUPTED)).split("\n  "))
 
 
-def poll(scope: Scope, label: str, go_on: str, state: str, told: str) -> None:
-    """Add the block `label`, which polls and goes on or leaves."""
-    f = scope.f
-    # The words of the context that it changes are its own, but for the status, which is read as an atomic after regions.
-    effects = "cold nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
-    function = f.module.declare("i64", "pk_poll", "i64, ptr nocapture", effects)
-    leave = f.label("interrupted")
-    f.cold(
-        label,
-        [
-            f"{told}.context = ptrtoint ptr %ctx to i64",
-            f"{told} = call i64 {function}(i64 {told}.context, ptr {state})",
-            f"{told}.ends = icmp eq i64 {told}, 0",
-            f"br i1 {told}.ends, label %{leave}, label %{go_on}",
-        ],
-    )
-    f.cold(leave, scope.leave(str(INTERRUPTED)).split("\n  "))
+_UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 
-def leave_at_once(scope: Scope) -> None:
-    """At the beginning of a region: do nothing if the call has been interrupted."""
-    f = scope.f
-    f.effect("%interrupted.status = load atomic i64, ptr %ctx monotonic, align 8")
-    over = f.value(f"icmp eq i64 %interrupted.status, {INTERRUPTED}")
-    scope.leave_if(over, scope.leave(str(INTERRUPTED)).split("\n  "))
-
-
-def stretch(scope: Scope, loop: ir.For) -> Stretch | None:
-    """The stretches that a loop is cut into, if it is."""
-    if not scope.unit.polls or not _is_one(loop.step) or not is_open(loop) or not is_alone(loop):
-        return None
-    inside = scope.exits and not any(isinstance(one, ir.For) for one in ir.walk(loop.body))
-    return None if inside or loop.kind != "serial" else Stretch(scope)
-
-
-def counts_down(scope: Scope, loop: ir.For | ir.While) -> bool:
-    """Does a loop that is not cut into stretches count down to polls?"""
-    if not scope.unit.polls or not _may_be_long(loop):
+def polls(scope: Scope, loop: Loop) -> bool:
+    """Does a loop poll?"""
+    length, around = _first_length(loop), scope.loops
+    if not scope.unit.polls or not _is_longer(loop, length):
         return False
-    if not is_alone(loop):
-        own = (*loop.body.statements, *(loop.head.statements if isinstance(loop, ir.While) else ()))
-        direct = isinstance(loop, ir.While) or any(_may_be_long(one) for one in own)
-        return direct and (not scope.polled or any(_is_nest(one) for one in ir.walk(loop.body)))
-    if scope.exits:
+    match loop:
+        case ir.While():
+            return not around or length <= _FIRST or not _is_stepped(loop)
+        case ir.For(kind="vector"):
+            return False
+        case _ if not around:
+            return length <= _HEAVY or not _goes_over_elements(scope, loop)
+        case _ if length <= _FIRST:
+            return len(around) == 1 and _repeats(scope.unit.function, around[0])
+        case _:
+            return _goes_up_to_an_argument(scope.unit.function, loop, around)
+
+
+def _repeats(function: ir.Function, loop: Loop) -> bool:
+    """Does a loop do something again and again, rather than go over an axis of arrays?"""
+    if isinstance(loop, ir.While) or isinstance(loop.stop, Const):
+        return True
+    return _goes_up_to_an_argument(function, loop, _inside(loop))
+
+
+def _goes_up_to_an_argument(function: ir.Function, loop: ir.For, others: Iterable[ir.Statement]) -> bool:
+    """Is an argument the bound of a loop, and not that of others?"""
+    same = (isinstance(one, ir.For) and one.stop == loop.stop for one in others)
+    return loop.stop in function.params and not any(same)
+
+
+def _goes_over_elements(scope: Scope, loop: ir.For) -> bool:
+    """Is the bound of a loop the extent of an array, or the end of a part of a region?"""
+    if scope.unit.extents is None:
+        statements = ir.walk(scope.unit.function.body)
+        extents = (one.out for one in statements if isinstance(one, ir.Let) and isinstance(one.rhs, Dim))
+        scope.unit.extents = frozenset(extents)
+    return loop.stop in scope.unit.extents or scope.scalar(loop.stop) == "%hi"
+
+
+def has_long_loops(loop: Loop) -> bool:
+    """Whether a loop has others inside that may be long."""
+    return _first_length(loop) <= _FIRST
+
+
+def _is_stepped(loop: ir.While) -> bool:
+    """Does a loop add constants to what its condition reads?"""
+    compared = {one.rhs.cell for one in ir.walk(loop.head) if isinstance(one, ir.Let) and isinstance(one.rhs, ir.Read)}
+    body = list(ir.walk(loop.body))
+    bound = {one.out: one.rhs for one in body if isinstance(one, ir.Let)}
+
+    def steps(write: ir.Write) -> bool:
+        match bound.get(write.value):
+            case Prim("add" | "sub" | "add_checked" | "sub_checked", (Var() as before, Const())):
+                return bound.get(before) == ir.Read(write.cell)
         return False
-    leaves = any(isinstance(one, ir.Break | ir.Check) for one in ir.walk(loop.body))
-    return isinstance(loop, ir.While) or (loop.kind == "serial" and leaves)
+
+    writes = [one for one in body if isinstance(one, ir.Write) and one.cell in compared]
+    return any(all(steps(one) for one in writes if one.cell == cell) for cell in {one.cell for one in writes})
 
 
-def _is_one(step: Operand) -> bool:
-    return isinstance(step, Const) and step.value == 1
+def _first_length(loop: Loop) -> int:
+    """How many iterations there are until the first poll."""
+    inside = list(_inside(loop))
+    long = [one for one in inside if isinstance(one, Loop) and _is_longer(one, _SHORT)]
+    if long:
+        return _NEST if any(map(has_long_loops, long)) else _FIRST
+    return _HEAVY if any(isinstance(one, _CALLS) for one in inside) else _LIGHT
 
 
-def _is_nest(statement: ir.Statement) -> bool:
-    return isinstance(statement, ir.For | ir.While) and _may_be_long(statement) and not is_alone(statement)
-
-
-def is_alone(loop: ir.For | ir.While) -> bool:
-    """Are there no open loops in a loop?"""
-    inside = (*ir.walk(loop.body), *(ir.walk(loop.head) if isinstance(loop, ir.While) else ()))
-    return not any(_may_be_long(one) for one in inside)
-
-
-def _may_be_long(statement: ir.Statement) -> bool:
-    return isinstance(statement, ir.While) or (isinstance(statement, ir.For) and is_open(statement))
-
-
-def region_polls(body: ir.Block) -> bool:
-    """May a region be left because of a signal?"""
-    return any(isinstance(one, ir.For | ir.While) for one in ir.walk(body))
-
-
-def is_open(loop: ir.For) -> bool:
-    """May this be more than some iterations?"""
-    if isinstance(loop.start, Const) and isinstance(loop.stop, Const):
-        return abs(int(loop.stop.value) - int(loop.start.value)) > _SHORT  # type: ignore[arg-type]
+def _is_longer(loop: Loop, iterations: int) -> bool:
+    """May a loop have more iterations?"""
+    match loop:
+        case ir.For(start=Const(value=start), stop=Const(value=stop)):
+            return abs(int(stop.real) - int(start.real)) > iterations
     return True
+
+
+def _inside(loop: Loop) -> Iterator[ir.Statement]:
+    yield from ir.walk(loop.body)
+    if isinstance(loop, ir.While):
+        yield from ir.walk(loop.head)

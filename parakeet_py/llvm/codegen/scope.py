@@ -28,6 +28,7 @@ class Unit:
     regions: int = 0
     hands_back: bool = False  # it calls back into Python
     polls: bool = True  # its loops look up for signals
+    extents: frozenset[Var] | None = None  # variables that are extents of arrays, once they are asked for
     is_region: bool = False  # its outermost function is a region itself
     returns: str = "i32"  # what its outermost function returns: the status, and after it results of a procedure
 
@@ -88,7 +89,8 @@ class Scope:
     ----------
     parent : the scope a region captures from; None in the entry
     exits : labels that a Break goes to, innermost last
-    polled : how many of the loops around count down to polls
+    loops : the loops around, innermost last
+    polled : whether some of its loops poll
     order : the iteration number that a failing arithmetic check reports
     """
 
@@ -101,7 +103,8 @@ class Scope:
     captured_cells: dict[ir.Cell, AnyValue] = field(default_factory=dict)
     frame: list[tuple[str, str]] = field(default_factory=list)
     exits: list[str] = field(default_factory=list)
-    polled: int = 0
+    loops: list[ir.For | ir.While] = field(default_factory=list)
+    polled: bool = False
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
     limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `calls`

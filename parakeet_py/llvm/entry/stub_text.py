@@ -33,7 +33,7 @@ from parakeet_py.llvm.entry.stub_arguments import ArgumentWriter
 from parakeet_py.llvm.entry.stub_results import ResultWriter
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.call_context import Context
-from parakeet_py.llvm.runtime.loop_polls import HELD, KEPT
+from parakeet_py.llvm.runtime.loop_polls import HELD, KEPT, LENT
 from parakeet_py.llvm.safety.declarations import DECLARATIONS
 from parakeet_py.signature.attribute_sources import RANDOM_STATE
 from parakeet_py.signature.results import Result, result_leaves, result_offsets
@@ -154,7 +154,7 @@ class _Gate(ArgumentWriter, ResultWriter):
         release = self.releases(release_elements, always_release)
         held_at = self.at("%ctx", Context.THREAD)
         draws = any(hidden.source[-1] == RANDOM_STATE for hidden in self.signature.hidden)
-        self.put(f"store i64 {KEPT if draws else HELD}, ptr {held_at}")
+        self.put(f"store i64 {KEPT if draws else LENT if self.has_state else HELD}, ptr {held_at}")
         if release:
             self.put(f"br i1 {release}, label %release, label %run")
             self.lines.append("release:")

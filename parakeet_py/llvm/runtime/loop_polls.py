@@ -1,17 +1,24 @@
 """Looking up from long loops: for Ctrl-C, and to let the GIL go.
 
-Generated loops that may run long call
+Generated loops that may run long call, once in some thousand iterations,
 
-    i64 pk_poll(i64 ctx, ptr state)     iterations until the next call; 0: leave, the call has been interrupted
+    void pk_poll(ptr state)
 
-once in a while. `state` is two words of the loop: the time of its last poll (0: none) and the number of iterations
-given then. The number is adapted so that polls are some hundred in a second, whatever an iteration takes, and short
-loops make none. Only calls through gates are looked after: their context's THREAD is not 0. It is the thread state that
-the gate has to restore, or HELD or KEPT while the GIL is held. After a tick of the clock (1 to 4 ms), and then twenty
-times in a second, the thread that made the call goes to `gate.poll`, which takes the GIL if it has been let go, runs
-Python's signal handlers, and lets the GIL go (unless it is KEPT, by functions that draw from generators of Python's).
-If a handler raises, the status of the call is INTERRUPTED, which every thread of a parallel region sees when it polls,
-and the exception stays set in the thread of the call.
+`state` is four words of the loop: the number of iterations until the next poll, which `pk_poll` sets (0: leave, the call
+has been interrupted); that between the last two, from which it is made so that polls come after some milliseconds; the
+time of the last (0: there was none); and the call's context. All general registers are preserved.
+
+Only calls through gates are looked after: their context's THREAD is not 0. It is the thread state that the gate has to
+restore, or one of these while the GIL is held:
+
+    HELD    the first poll that looks at signals lets it go
+    LENT    each poll that does lends it to other threads: the function calls Python, or counts references of its objects
+    KEPT    it is never let go: the function draws from generators of Python's
+
+After a tick of the clock (1 to 4 ms), and then twenty times in a second, the thread that made the call goes to
+`gate.poll`, which takes the GIL if it has been let go, runs Python's signal handlers, and lets the GIL go. If a handler
+raises, the status of the call is INTERRUPTED, which every thread of a parallel region sees when it polls, and the
+exception stays set in the thread of the call.
 """
 
 from __future__ import annotations
@@ -19,15 +26,13 @@ from __future__ import annotations
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 
 HELD = 1  # a context's THREAD while the GIL is held
-KEPT = 2  # and has to be
+LENT = 2
+KEPT = 3
 FIRST = 100_000  # nanoseconds after the first poll
 AGAIN = 50_000_000  # nanoseconds between looks at signals
 OFTEN = 2_000_000  # nanoseconds: polls that come sooner than this after each other are too many
 SELDOM = 20_000_000  # and later than this, too few
-MOST = 8192  # iterations between polls
-LEAST = 16  # iterations before the first poll of an outermost loop that has others inside
-LEAST_INSIDE = 32  # of one inside another
-LEAST_ALONE = 1024  # of one that has none
+MOST = 1024  # iterations between polls of loops that have others inside
 
 
 def poll_ir() -> str:
@@ -51,7 +56,13 @@ def poll_ir() -> str:
 def support_text() -> str:
     """The text of `gate.poll`, which gives 0, or 1 if the call is to end; -1 in a thread that Python does not know."""
     text = _SUPPORT
-    for name, value in {"THREAD": Context.THREAD, "ORDER": Context.ORDER, "INTERRUPTED": INTERRUPTED}.items():
+    for name, value in {
+        "THREAD": Context.THREAD,
+        "ORDER": Context.ORDER,
+        "INTERRUPTED": INTERRUPTED,
+        "LENT": LENT,
+        "KEPT": KEPT,
+    }.items():
         text = text.replace(f"${name}$", str(value))
     return text
 
@@ -64,22 +75,25 @@ define void @pk_set_poll(ptr %hook) {
   ret void
 }
 
-define i64 @pk_poll(i64 %context, ptr %state) cold noinline {
+define preserve_mostcc void @pk_poll(ptr %state) cold noinline {
 entry:
-  %ctx = inttoptr i64 %context to ptr
+  %ctx_p = getelementptr i8, ptr %state, i64 24
+  %ctx = load ptr, ptr %ctx_p
   %time = alloca [2 x i64], align 8
   %status = load atomic i64, ptr %ctx monotonic, align 8
   %over = icmp eq i64 %status, $INTERRUPTED$
   br i1 %over, label %leave, label %ask
 leave:
-  ret i64 0
+  store i64 0, ptr %state
+  ret void
 ask:
   %thread_p = getelementptr i8, ptr %ctx, i64 $THREAD$
   %thread = load atomic i64, ptr %thread_p monotonic, align 8
   %foreign = icmp eq i64 %thread, 0
   br i1 %foreign, label %never, label %clock
 never:
-  ret i64 9223372036854775807
+  store i64 9223372036854775807, ptr %state
+  ret void
 clock:
   %r = call i32 @clock_gettime(i32 $CLOCK$, ptr %time)
   %s = load i64, ptr %time
@@ -87,23 +101,24 @@ clock:
   %ns = load i64, ptr %ns_p
   %whole = mul i64 %s, 1000000000
   %now = add i64 %whole, %ns
-  %last = load i64, ptr %state
-  store i64 %now, ptr %state
-  %period_p = getelementptr i8, ptr %state, i64 8
-  %period = load i64, ptr %period_p
-  %since = sub i64 %now, %last
+  %length_p = getelementptr i8, ptr %state, i64 8
+  %length = load i64, ptr %length_p
+  %last_p = getelementptr i8, ptr %state, i64 16
+  %last = load i64, ptr %last_p
+  %since0 = sub i64 %now, %last
+  %unknown = icmp eq i64 %last, 0
+  %since = select i1 %unknown, i64 0, i64 %since0
   %often = icmp slt i64 %since, $OFTEN$
   %seldom = icmp sgt i64 %since, $SELDOM$
-  %more = shl i64 %period, 5
-  %half0 = lshr i64 %period, 1
-  %half = call i64 @llvm.smax.i64(i64 %half0, i64 1)
-  %small = icmp slt i64 %period, $MOST$
-  %grow = and i1 %often, %small
-  %new0 = select i1 %grow, i64 %more, i64 %period
-  %new1 = select i1 %seldom, i64 %half, i64 %new0
-  %unknown = icmp eq i64 %last, 0
-  %new = select i1 %unknown, i64 %period, i64 %new1
-  store i64 %new, ptr %period_p
+  %more0 = shl i64 %length, 2
+  %more = call i64 @llvm.smin.i64(i64 %more0, i64 $MOST$)
+  %less0 = lshr i64 %length, 2
+  %less = call i64 @llvm.smax.i64(i64 %less0, i64 1)
+  %new0 = select i1 %often, i64 %more, i64 %length
+  %new = select i1 %seldom, i64 %less, i64 %new0
+  store i64 %new, ptr %state
+  store i64 %new, ptr %length_p
+  store i64 %now, ptr %last_p
   %due_p = getelementptr i8, ptr %ctx, i64 $DUE$
   %due = load atomic i64, ptr %due_p monotonic, align 8
   %unset = icmp eq i64 %due, 0
@@ -111,24 +126,24 @@ clock:
 begin:
   %soon = add i64 %now, $FIRST$
   store atomic i64 %soon, ptr %due_p monotonic, align 8
-  ret i64 %new
+  ret void
 compare:
   %early = icmp slt i64 %now, %due
   br i1 %early, label %go_on, label %look
 go_on:
-  ret i64 %new
+  ret void
 look:
   %hook = load ptr, ptr @poll_hook
   %missing = icmp eq ptr %hook, null
   br i1 %missing, label %go_on, label %call
 call:
-  %told = call i32 %hook(ptr %ctx)
-  %worker = icmp slt i32 %told, 0
+  %answer = call i32 %hook(ptr %ctx)
+  %worker = icmp slt i32 %answer, 0
   br i1 %worker, label %go_on, label %again
 again:
   %later = add i64 %now, $AGAIN$
   store atomic i64 %later, ptr %due_p monotonic, align 8
-  %ends = icmp ne i32 %told, 0
+  %ends = icmp ne i32 %answer, 0
   br i1 %ends, label %leave, label %go_on
 }
 """
@@ -149,7 +164,7 @@ python:
   %p = getelementptr i8, ptr %ctx, i64 $THREAD$
   %thread = load atomic ptr, ptr %p monotonic, align 8
   %word = ptrtoint ptr %thread to i64
-  %held = icmp ule i64 %word, 2
+  %held = icmp ule i64 %word, $KEPT$
   br i1 %held, label %look, label %take
 take:
   call void @gate.PyEval_RestoreThread(ptr %thread)
@@ -165,10 +180,16 @@ interrupted:
   br label %go_on
 go_on:
   %told = zext i1 %raised to i32
-  %kept = icmp eq i64 %word, 2
+  %kept = icmp eq i64 %word, $KEPT$
   br i1 %kept, label %out, label %release
 release:
   %saved = call ptr @gate.PyEval_SaveThread()
+  %lent = icmp eq i64 %word, $LENT$
+  br i1 %lent, label %take.back, label %stay
+take.back:
+  call void @gate.PyEval_RestoreThread(ptr %saved)
+  br label %out
+stay:
   store atomic ptr %saved, ptr %p monotonic, align 8
   br label %out
 out:

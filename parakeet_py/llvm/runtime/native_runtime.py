@@ -50,6 +50,8 @@ _SYSTEM = (
     "pk_blas_begin",
     "pk_blas_end",
     "pk_stack_floor",
+    "pk_poll",
+    "pk_set_poll",
 )
 _SMALL = (
     "pk_block_new",
@@ -61,8 +63,7 @@ _SMALL = (
     "pk_free",
     "pk_mem_handler",
 )
-_POLLS = ("pk_poll", "pk_set_poll")
-EXPORTS = (*_SYSTEM, *_SMALL, *_POLLS)
+EXPORTS = (*_SYSTEM, *_SMALL)
 
 DECLARATIONS = """\
 declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
@@ -132,6 +133,7 @@ def system_ir() -> str:
     at_fork = _AT_FORK_GLIBC if symbols.resolve("__register_atfork") else _AT_FORK_POSIX
     parts = (
         thread_pool.pause_ir(),
+        loop_polls.poll_ir(),
         thread_pool.pool_ir(),
         memory_pool.large_ir(),
         blas_threads.limits_ir(),
@@ -146,7 +148,7 @@ def system_ir() -> str:
 
 def small_ir() -> str:
     """The second module: what runs for every small array."""
-    return array_memory.payloads_ir() + refcounted_memory.blocks_ir() + loop_polls.poll_ir() + _INTRINSICS
+    return array_memory.payloads_ir() + refcounted_memory.blocks_ir() + _INTRINSICS
 
 
 class Runtime(NamedTuple):
@@ -217,7 +219,7 @@ def _load_checked(unchecked: Runtime) -> Runtime:
 
 def _load() -> Runtime:
     system = support_code("runtime", system_ir(), {}, _SYSTEM)
-    small = support_code("runtime", small_ir(), system.addresses, (*_SMALL, *_POLLS), codegen_level=2)
+    small = support_code("runtime", small_ir(), system.addresses, _SMALL, codegen_level=2)
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(system["pk_initialize"])(_pool_limit())
     return Runtime({**system.addresses, **small.addresses}, _capsule(small["pk_mem_handler"]))
 

@@ -13,7 +13,7 @@ the middle field.  Since the swap compares all three fields, a claim that succee
 description is stored beside the ticket, and that region cannot end before the claimed chunk is done: a late
 helper reads nothing stale, and no thread ever waits for one that has claimed nothing.
 
-The caller works too.  A region has ended when all its chunks are done.  It runs in the caller alone, as one call
+The caller works too, and polls after each chunk and while it waits (`loop_polls`).  A region has ended when all its chunks are done.  It runs in the caller alone, as one call
 body(ctx, frame, 0, n), when it is small (n <= grain), when one thread is asked for, and when the pool is busy:
 inside another region (nested), or with a region of another Python thread.
 
@@ -38,7 +38,7 @@ import platform
 import sys
 
 from parakeet_py.base.config import MAX_THREADS
-from parakeet_py.llvm.runtime.call_context import Context
+from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 from parakeet_py.llvm.runtime.error_state import ALL_FLAGS, HAS_FLAGS
 
 CHUNKS_PER_THREAD = 6
@@ -46,6 +46,7 @@ SPIN_NANOSECONDS = 100_000  # how long an idle worker spins before it sleeps
 LEAST_SPINS = 500
 JOIN_SPINS = 2000
 JOIN_YIELDS = 200
+JOIN_NANOSECONDS = 50_000_000  # how long a waiting caller sleeps before it looks at signals
 CPU_SET_BYTES = 128  # of a set of CPUs: 1024 bits
 
 _FUTEX_SYSCALL = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98}
@@ -76,7 +77,7 @@ def flags_ir() -> str:
 
 
 def pool_ir() -> str:
-    """The text of the pool for this platform; needs `pause_ir`, defines `pk_parallel` and `threads_after_fork`."""
+    """The text of the pool for this platform; needs `pause_ir` and `poll_ir`, defines `pk_parallel` and `threads_after_fork`."""
     if not has_pool():
         return _SERIAL
     constants = {
@@ -87,6 +88,7 @@ def pool_ir() -> str:
         "LEAST_SPINS": LEAST_SPINS,
         "JOIN_SPINS": JOIN_SPINS,
         "JOIN_YIELDS": JOIN_YIELDS,
+        "JOIN_NANOSECONDS": JOIN_NANOSECONDS,
         "GETTID": _GETTID_SYSCALL[platform.machine().lower()],
         "CPU_SET": CPU_SET_BYTES,
         "CPUS": 8 * CPU_SET_BYTES,
@@ -94,6 +96,7 @@ def pool_ir() -> str:
         "IDS_BYTES": 4 * MAX_THREADS,
         "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
         "EPOCH": 1 << 40,
+        "INTERRUPTED": INTERRUPTED,
         "EPOCH_MASK": -(1 << 40),
         "HELPER": 1 << 24,
         "HELPER_MASK": 0xFFFF << 24,
@@ -165,10 +168,19 @@ declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i64 @syscall(i64, ...)
-declare i32 @clock_gettime(i32, ptr)
 declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @sched_setaffinity(i32, i64, ptr)
+
+; Poll in the thread that has made the call.
+define internal void @look_up(ptr %ctx) cold noinline {
+  %state = alloca [4 x i64], align 8
+  %ctx_p = getelementptr i8, ptr %state, i64 24
+  store [3 x i64] zeroinitializer, ptr %state
+  store ptr %ctx, ptr %ctx_p
+  call preserve_mostcc void @pk_poll(ptr %state)
+  ret void
+}
 
 ; Claim chunks of the region that is running and run them; %take is what the first claim takes off the ticket.
 define internal void @drain(i1 %helper, i64 %take) {
@@ -209,8 +221,17 @@ run:
   %rest = sub i64 %n, %lo
   %size = call i64 @llvm.smin.i64(i64 %rest, i64 %length)
   %hi = add i64 %lo, %size
+  %status = load atomic i64, ptr %ctx monotonic, align 8
+  %interrupted = icmp eq i64 %status, $INTERRUPTED$
+  br i1 %interrupted, label %ran, label %start
+start:
   call void %body(ptr %ctx, ptr %frame, i64 %lo, i64 %hi)
   call void @collect_flags(ptr %ctx)
+  br i1 %helper, label %ran, label %poll
+poll:
+  call void @look_up(ptr %ctx)
+  br label %ran
+ran:
   %d = atomicrmw add ptr @finished, i32 1 seq_cst
   %w = load atomic i32, ptr @waiting seq_cst, align 4
   %wake = icmp ne i32 %w, 0
@@ -419,6 +440,8 @@ out:
 
 define void @pk_parallel(ptr %ctx, ptr %body, ptr %frame, i64 %n, i64 %grain0, i32 %max_threads) {
 entry:
+  %limit = alloca [2 x i64], align 8
+  %limit.ns = getelementptr i8, ptr %limit, i64 8
   %grain = call i64 @llvm.smax.i64(i64 %grain0, i64 1)
   %small = icmp sle i64 %n, %grain
   %one = icmp sle i32 %max_threads, 1
@@ -526,7 +549,10 @@ recheck:
   %complete = icmp eq i32 %d, %count32
   br i1 %complete, label %slept, label %wait
 wait:
-  %wr = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @finished, i32 $WAIT$, i32 %d, ptr null, ptr null, i32 0)
+  store i64 0, ptr %limit
+  store i64 $JOIN_NANOSECONDS$, ptr %limit.ns
+  %wr = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @finished, i32 $WAIT$, i32 %d, ptr %limit, ptr null, i32 0)
+  call void @look_up(ptr %ctx)
   br label %recheck
 slept:
   store atomic i32 0, ptr @waiting seq_cst, align 4

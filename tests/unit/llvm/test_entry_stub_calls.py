@@ -15,7 +15,7 @@ from parakeet_py.base.config import options
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.entry.entry_stub import load_gate
 from parakeet_py.llvm.entry.stub_text import gate_ir
-from parakeet_py.llvm.runtime.loop_polls import HELD
+from parakeet_py.llvm.runtime.loop_polls import LENT
 from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.signature.results import ResultLeaf, ResultStatic
 from parakeet_py.signature.specs import HiddenSpec, ObjectSpec, Signature, signature_of
@@ -114,7 +114,7 @@ def test_the_context_at_the_start() -> None:
     raw = probe.context.raw
     assert struct.unpack_from("<Q", raw, 72)[0] == id(state)
     assert struct.unpack_from("<i", raw, 80)[0] == 5
-    assert struct.unpack_from("<Q", raw, 112)[0] == HELD
+    assert struct.unpack_from("<Q", raw, 112)[0] == LENT
     assert raw[:72] == bytes(72) and raw[84:112] == bytes(28) and raw[120:] == bytes(8)
     references = sys.getrefcount(state)
     for _ in range(100):

@@ -101,6 +101,59 @@ LOOPS = {
             return s
         short, long = (5, x.astype(int)), (10**14, x.astype(int))
         """,
+    "a while loop inside another": """
+        def f(n, x):
+            s = 0
+            for i in range(1, n):
+                k = i
+                while k != 1:
+                    k = k * 3 + 1 if k % 2 else k // 2
+                    if n > 10 and k == 1:
+                        k = 5
+                    s += 1
+            return s
+        short, long = (5, x), (30, x)
+        """,
+    "repetitions of a nest": """
+        def f(n, x):
+            s = 0.0
+            for repetition in range(3):
+                for row in range(x.shape[0]):
+                    for column in range(x.shape[1]):
+                        for k in range(x.shape[0]):
+                            s = s * 0.5 + x[row, column] + x[k, column]
+            return s
+        short, long = (0, np.zeros((2, 3))), (0, np.zeros((3000, 3000)))
+        """,
+    "an inner loop up to an argument": """
+        def f(n, x):
+            s = 0
+            for repetition in range(3):
+                for i in range(n):
+                    s = (s * 3 + i) % 1000003
+            return s
+        short, long = (5, x), (10**13, x)
+        """,
+    "a scan": """
+        def f(n, x):
+            y = np.zeros(len(x))
+            for i in range(n):
+                y = np.cumsum(y * 0.5 + x)
+            return y
+        short, long = (2, x), (10**8, np.arange(1000.0))
+        """,
+    "a recursive function": """
+        def g(n, m, x):
+            if n == 0:
+                s = 0.0
+                for i in range(m):
+                    s = s * 0.5 + x[i % 3]
+                return s
+            return g(n - 1, m, x) + g(n - 1, m, x)
+        def f(n, x):
+            return g(10, n, x)
+        short, long = (5, x), (10**9, x)
+        """,
     "calls handed back": """
         def f(n, x):
             s = 0
