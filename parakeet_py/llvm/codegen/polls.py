@@ -6,12 +6,12 @@ iterations in a register, and a loop that has others inside in memory, so that t
 of few iterations pays is a minimum and a branch, or a decrement and a branch for each of them.
 
 Polls are so far apart that they take no time: `_LIGHT` iterations, `_HEAVY` of those that call something, and of loops
-that have others inside `_FIRST` at the beginning (`_NEST` if these have others inside), and then what `pk_poll` makes of
-the time that they took.
+that have others inside `_FIRST` at the beginning (`_NEST` if these have others inside), and then what `pk_poll` makes
+of the time that they took.
 
-What ends soon does not poll, nor what memory bounds and is often short: loops of few iterations; those over the elements
-of arrays, in which there are no others; those inside others, unless they go up to an argument, or have loops inside
-themselves and the one around only repeats them; inner `while` loops that step towards what they are compared with.
+What ends soon does not poll, nor what memory bounds and is often short: loops of few iterations; those over the
+elements of arrays, in which there are no others; those inside others, unless they go up to an argument, or have loops
+inside themselves and the one around only repeats them; inner `while` loops that step towards what they are compared with.
 Recursion polls by its loops alone, and the thread pool between the parts of a region.
 """
 
@@ -37,8 +37,8 @@ Loop = ir.For | ir.While
 
 @contextmanager
 def strips(scope: Scope, loop: ir.For, start: str, stop: str, order: str) -> Iterator[tuple[str, str, str]]:
-    """Around a loop over one strip, given its bounds and where a Break goes to. `start` and `stop` are the numbers of all
-    iterations, compared by `order`: "slt", or "ult" of unsigned ones."""
+    """Around a loop over one strip, given its bounds and where a Break goes to. `start` and `stop` are the numbers of
+    all iterations, compared by `order`: "slt", or "ult" of unsigned ones."""
     f, poll = scope.f, _Poll(scope, loop)
     strip, end = f.label("strip"), f.label("end")
     next_start = f.alloca("i64")
@@ -94,7 +94,7 @@ _OWN = "nounwind willreturn memory(argmem: readwrite)"
 
 
 class _Poll:
-    """A block `due` that polls, and goes on or leaves. Polls come every `length` iterations, or `adapts` that number."""
+    """A block `due` that polls, and goes on or leaves; polls come every `length` iterations, or `adapts` that."""
 
     def __init__(self, scope: Scope, loop: Loop) -> None:
         self.scope = scope
@@ -189,7 +189,7 @@ def _is_stepped(loop: ir.While) -> bool:
     bound = {one.out: one.rhs for one in body if isinstance(one, ir.Let)}
 
     def steps(write: ir.Write) -> bool:
-        match bound.get(write.value):
+        match bound.get(write.value) if isinstance(write.value, Var) else None:
             case Prim("add" | "sub" | "add_checked" | "sub_checked", (Var() as before, Const())):
                 return bound.get(before) == ir.Read(write.cell)
         return False

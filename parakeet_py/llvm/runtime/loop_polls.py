@@ -4,15 +4,15 @@ Generated loops that may run long call, once in some thousand iterations,
 
     void pk_poll(ptr state)
 
-`state` is four words of the loop: the number of iterations until the next poll, which `pk_poll` sets (0: leave, the call
-has been interrupted); that between the last two, from which it is made so that polls come after some milliseconds; the
+`state` is four words of the loop: the number of iterations until the next poll, which `pk_poll` sets (0: leave, the
+call has been interrupted); that between the last two, from which it is made so that polls come after some milliseconds; the
 time of the last (0: there was none); and the call's context. All general registers are preserved.
 
 Only calls through gates are looked after: their context's THREAD is not 0. It is the thread state that the gate has to
 restore, or one of these while the GIL is held:
 
     HELD    the first poll that looks at signals lets it go
-    LENT    each poll that does lends it to other threads: the function calls Python, or counts references of its objects
+    LENT    each poll that does lends it to other threads: the function calls Python, or counts references of objects
     KEPT    it is never let go: the function draws from generators of Python's
 
 After a tick of the clock (1 to 4 ms), and then twenty times in a second, the thread that made the call goes to

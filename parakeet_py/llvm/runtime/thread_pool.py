@@ -13,7 +13,8 @@ the middle field.  Since the swap compares all three fields, a claim that succee
 description is stored beside the ticket, and that region cannot end before the claimed chunk is done: a late
 helper reads nothing stale, and no thread ever waits for one that has claimed nothing.
 
-The caller works too, and polls after each chunk and while it waits (`loop_polls`).  A region has ended when all its chunks are done.  It runs in the caller alone, as one call
+The caller works too, and polls after each chunk and while it waits (`loop_polls`); once the call has been interrupted,
+chunks are claimed and not run.  A region has ended when all its chunks are done.  It runs in the caller alone, as one call
 body(ctx, frame, 0, n), when it is small (n <= grain), when one thread is asked for, and when the pool is busy:
 inside another region (nested), or with a region of another Python thread.
 
@@ -77,7 +78,7 @@ def flags_ir() -> str:
 
 
 def pool_ir() -> str:
-    """The text of the pool for this platform; needs `pause_ir` and `poll_ir`, defines `pk_parallel` and `threads_after_fork`."""
+    """The text of the pool for this platform, after `pause_ir` and `poll_ir`: `pk_parallel`, `threads_after_fork`."""
     if not has_pool():
         return _SERIAL
     constants = {
