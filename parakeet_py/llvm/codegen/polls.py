@@ -11,8 +11,8 @@ of the time that they took.
 
 What ends soon does not poll, nor what memory bounds and is often short: loops of few iterations; those over the
 elements of arrays, in which there are no others; those inside others, unless they go up to an argument, or have loops
-inside themselves and the one around only repeats them; inner `while` loops that step towards what they are compared with.
-Recursion polls by its loops alone, and the thread pool between the parts of a region.
+inside themselves and the one around only repeats them; inner `while` loops that step towards what they are compared
+with. Recursion polls by its loops alone, and the thread pool between the parts of a region.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Generated loops that may run long call, once in some thousand iterations,
     void pk_poll(ptr state)
 
 `state` is four words of the loop: the number of iterations until the next poll, which `pk_poll` sets (0: leave, the
-call has been interrupted); that between the last two, from which it is made so that polls come after some milliseconds; the
-time of the last (0: there was none); and the call's context. All general registers are preserved.
+call has been interrupted); that between the last two, from which it is made so that polls come after some milliseconds;
+the time of the last (0: there was none); and the call's context. All general registers are preserved.
 
 Only calls through gates are looked after: their context's THREAD is not 0. It is the thread state that the gate has to
 restore, or one of these while the GIL is held:

@@ -14,8 +14,8 @@ description is stored beside the ticket, and that region cannot end before the c
 helper reads nothing stale, and no thread ever waits for one that has claimed nothing.
 
 The caller works too, and polls after each chunk and while it waits (`loop_polls`); once the call has been interrupted,
-chunks are claimed and not run.  A region has ended when all its chunks are done.  It runs in the caller alone, as one call
-body(ctx, frame, 0, n), when it is small (n <= grain), when one thread is asked for, and when the pool is busy:
+chunks are claimed and not run.  A region has ended when all its chunks are done.  It runs in the caller alone, as one
+call body(ctx, frame, 0, n), when it is small (n <= grain), when one thread is asked for, and when the pool is busy:
 inside another region (nested), or with a region of another Python thread.
 
 A worker that has slept is never woken on the caller's CPU. Linux would put it there, behind the caller, whenever it
