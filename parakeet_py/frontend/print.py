@@ -11,49 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from parakeet_py.frontend.ssa import (
-    Assert,
-    Attribute,
-    Binary,
-    Block,
-    BuildDict,
-    BuildList,
-    BuildSet,
-    BuildSlice,
-    BuildString,
-    BuildTuple,
-    Call,
-    ChangeList,
-    CheckBound,
-    Compare,
-    Comprehension,
-    Const,
-    DeleteItem,
-    For,
-    Free,
-    Function,
-    Global,
-    Guarded,
-    If,
-    Import,
-    Inplace,
-    Item,
-    Itself,
-    Let,
-    MakeClosure,
-    Op,
-    Operand,
-    Param,
-    Raise,
-    SetAttribute,
-    SetItem,
-    Star,
-    Subscript,
-    Unary,
-    Unpack,
-    Var,
-    While,
-)
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.ssa import Block, Const, Function, Let, Op, Operand, Var
 
 _PREFIX = {"vararg": "*", "varkw": "**"}
 
@@ -91,9 +50,9 @@ class _Printer:
             return f"{operand.name}.{self.numbers.setdefault(operand, len(self.numbers) + 1)}"
         return repr(operand)
 
-    def listed(self, items: Iterable[Item]) -> str:
+    def listed(self, items: Iterable[ssa.Item]) -> str:
         return ", ".join(
-            "*" + self.operand(item.operand) if isinstance(item, Star) else self.operand(item) for item in items
+            "*" + self.operand(item.operand) if isinstance(item, ssa.Star) else self.operand(item) for item in items
         )
 
     def function(self, function: Function, depth: int) -> None:
@@ -102,7 +61,7 @@ class _Printer:
         self.line(depth, f"function {function.name}({params}){captures}:")
         self.block(function.body, depth + 1, "return")
 
-    def param(self, param: Param) -> str:
+    def param(self, param: ssa.Param) -> str:
         text = _PREFIX.get(param.kind, "") + self.operand(param.var)
         if param.kind == "keyword":
             text = "keyword " + text
@@ -121,30 +80,30 @@ class _Printer:
     def let(self, let: Let, depth: int) -> None:
         outs = self.listed(let.outs) + " = " if let.outs else ""
         match let.op:
-            case If(condition, then, orelse):
+            case ssa.If(condition, then, orelse):
                 self.line(depth, f"{outs}if {self.operand(condition)}:", let)
                 self.block(then, depth + 1, "give")
                 if orelse.statements or orelse.results:
                     self.line(depth, "else:")
                     self.block(orelse, depth + 1, "give")
-            case For(iterable, item, params, inits, body, stoppable):
+            case ssa.For(iterable, item, params, inits, body, stoppable):
                 head = f"for {self.operand(item)} in {self.operand(iterable)}"
                 self.line(depth, f"{outs}{head}{self.carried(params, inits)}{' stoppable' * stoppable}:", let)
                 self.block(body, depth + 1, "next")
-            case While(params, inits, condition_block, body, stoppable):
+            case ssa.While(params, inits, condition_block, body, stoppable):
                 self.line(depth, f"{outs}while{self.carried(params, inits)}{' stoppable' * stoppable}:", let)
                 self.block(condition_block, depth + 1, "test")
                 self.line(depth, "do:")
                 self.block(body, depth + 1, "next")
-            case Guarded(body, classes, keeps):
+            case ssa.Guarded(body, classes, keeps):
                 kept = ", which are kept" * keeps
                 self.line(depth, f"{outs}guarded against {self.listed(classes)}{kept}:", let)
                 self.block(body, depth + 1, "give")
-            case Assert(condition, message):
+            case ssa.Assert(condition, message):
                 self.line(depth, f"assert {self.operand(condition)}{', message:' * (message is not None)}", let)
                 if message is not None:
                     self.block(message, depth + 1, "give")
-            case MakeClosure(function, captures, defaults):
+            case ssa.MakeClosure(function, captures, defaults):
                 given = f"closure of {function.name}"
                 if captures:
                     given += f" over ({self.listed(captures)})"
@@ -164,65 +123,65 @@ class _Printer:
         """An operator without blocks."""
         show, listed = self.operand, self.listed
         match op:
-            case Itself():
+            case ssa.Itself():
                 return "this function"
-            case Global(name):
+            case ssa.Global(name):
                 return f"global {name}"
-            case Free(name):
+            case ssa.Free(name):
                 return f"free {name}"
-            case Unary(name, operand):
+            case ssa.Unary(name, operand):
                 return f"{name} {show(operand)}"
-            case Binary(name, left, right):
+            case ssa.Binary(name, left, right):
                 return f"{name} {show(left)}, {show(right)}"
-            case Compare(name, left, right):
+            case ssa.Compare(name, left, right):
                 return f"{name} {show(left)}, {show(right)}"
-            case Inplace(name, left, right):
+            case ssa.Inplace(name, left, right):
                 return f"inplace {name} {show(left)}, {show(right)}"
-            case Call(function, args, kwargs):
+            case ssa.Call(function, args, kwargs):
                 named = [show(value) if key is None else f"{key}={show(value)}" for key, value in kwargs]
                 named = ["**" + text if key is None else text for (key, _), text in zip(kwargs, named, strict=True)]
                 return f"call {show(function)}({', '.join(filter(None, [listed(args), *named]))})"
-            case Attribute(value, name):
+            case ssa.Attribute(value, name):
                 return f"attribute {show(value)}.{name}"
-            case SetAttribute(value, name, new):
+            case ssa.SetAttribute(value, name, new):
                 return f"set {show(value)}.{name} = {show(new)}"
-            case Subscript(value, index):
+            case ssa.Subscript(value, index):
                 return f"subscript {show(value)}[{show(index)}]"
-            case SetItem(value, index, new):
+            case ssa.SetItem(value, index, new):
                 return f"set {show(value)}[{show(index)}] = {show(new)}"
-            case DeleteItem(value, index):
+            case ssa.DeleteItem(value, index):
                 return f"delete {show(value)}[{show(index)}]"
-            case ChangeList(change, value, args, None):
+            case ssa.ChangeList(change, value, args, None):
                 return f"change {change} {listed((value, *args))}"
-            case ChangeList(change, value, args, at) if at is not None:
+            case ssa.ChangeList(change, value, args, at) if at is not None:
                 return f"change {change} {show(value)}[{show(at)}]{''.join(f', {show(arg)}' for arg in args)}"
-            case BuildSlice(lower, upper, step):
+            case ssa.BuildSlice(lower, upper, step):
                 return f"slice {listed((lower, upper, step))}"
-            case BuildTuple(items):
+            case ssa.BuildTuple(items):
                 return f"tuple ({listed(items)})"
-            case BuildSet(items):
+            case ssa.BuildSet(items):
                 return f"set({self.listed(items)})"
-            case BuildList(items):
+            case ssa.BuildList(items):
                 return f"list [{listed(items)}]"
-            case BuildDict(pairs):
+            case ssa.BuildDict(pairs):
                 shown = (f"**{show(value)}" if key is None else f"{show(key)}: {show(value)}" for key, value in pairs)
                 return "dict {" + ", ".join(shown) + "}"
-            case BuildString(parts):
+            case ssa.BuildString(parts):
                 return f"string {', '.join(self.part(*part) for part in parts)}"
-            case Unpack(value, before, star, after):
+            case ssa.Unpack(value, before, star, after):
                 return f"unpack {show(value)} into {before}" + (f", *, {after}" if star else "")
-            case Comprehension(kind, iterable, element, condition, flatten):
+            case ssa.Comprehension(kind, iterable, element, condition, flatten):
                 text = f"comprehension {kind} {show(element)} over {show(iterable)}"
                 text += "" if condition is None else f" where {show(condition)}"
                 return text + " flatten" * flatten
-            case Import(module, name, level):
+            case ssa.Import(module, name, level):
                 dotted = "." * level + module
                 return f"import {dotted}" if name is None else f"import {name} from {dotted}"
-            case Raise(exception, Var() | Const() as cause):
+            case ssa.Raise(exception, Var() | Const() as cause):
                 return f"raise {show(exception)} from {show(cause)}"
-            case Raise(exception):
+            case ssa.Raise(exception):
                 return f"raise {show(exception)}"
-            case CheckBound(flag, name, _):
+            case ssa.CheckBound(flag, name, _):
                 return f"check bound {name} if {show(flag)}"
         raise TypeError(op)
 

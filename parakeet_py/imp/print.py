@@ -16,41 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from parakeet_py.imp.ir import (
-    Atomic,
-    Ballot,
-    Barrier,
-    Block,
-    Break,
-    Call,
-    Check,
-    Declare,
-    For,
-    Function,
-    Grid,
-    If,
-    Lane,
-    Launch,
-    Let,
-    Matmul,
-    NewArray,
-    Offered,
-    Opaque,
-    Pack,
-    Parallel,
-    Peers,
-    Read,
-    Release,
-    Retain,
-    Rhs,
-    Routine,
-    Shuffle,
-    Statement,
-    Store,
-    WarpProduct,
-    While,
-    Write,
-)
+from parakeet_py.imp import ir
+from parakeet_py.imp.ir import Block, Function, Let
 from parakeet_py.typed_ir.ir import AnyView, Cast, Dim, Load, Operand, Prim, Stride
 from parakeet_py.typed_ir.print import format_op, format_operand
 
@@ -72,7 +39,7 @@ def format_function(function: Function) -> str:
     return "\n".join(lines) + "\n"
 
 
-def format_statement(statement: Statement) -> str:
+def format_statement(statement: ir.Statement) -> str:
     return "\n".join(_statement(statement))
 
 
@@ -92,92 +59,92 @@ def _indented(block: Block) -> Iterator[str]:
         yield _INDENT + line
 
 
-def _statement(statement: Statement) -> Iterator[str]:
+def _statement(statement: ir.Statement) -> Iterator[str]:
     match statement:
         case Let(out, rhs, _, reassoc):
             yield f"{out!r}: {out.type!r} = {'~' if reassoc else ''}{_rhs(rhs)}"
-        case Declare(cell, init):
+        case ir.Declare(cell, init):
             yield f"cell {cell!r}: {cell.type!r}" + ("" if init is None else f" := {format_operand(init)}")
-        case Write(cell, value):
+        case ir.Write(cell, value):
             yield f"{cell!r} := {format_operand(value)}"
-        case Store(array, indices, value):
+        case ir.Store(array, indices, value):
             yield f"{array!r}[{_list(indices)}] := {format_operand(value)}"
-        case If(condition, then, orelse):
+        case ir.If(condition, then, orelse):
             yield f"if {format_operand(condition)}:"
             yield from _indented(then)
             if orelse.statements:
                 yield "else:"
                 yield from _indented(orelse)
-        case For(index, start, stop, step, body, kind):
+        case ir.For(index, start, stop, step, body, kind):
             by = "" if getattr(step, "value", None) == 1 else f" by {format_operand(step)}"
             name = "for" if kind == "serial" else kind
             yield f"{name} {index!r} in {format_operand(start)} .. {format_operand(stop)}{by}:"
             yield from _indented(body)
-        case While(head, condition, body):
+        case ir.While(head, condition, body):
             yield "while:"
             yield from _indented(head)
             yield f"{_INDENT}leave unless {format_operand(condition)}"
             yield from _indented(body)
-        case Break():
+        case ir.Break():
             yield "break"
-        case Parallel(lo, hi, extent, grain, work, body, name):
+        case ir.Parallel(lo, hi, extent, grain, work, body, name):
             numbers = f"grain {format_operand(grain)}, work {format_operand(work)}"
             yield f"parallel {name} [{lo!r}, {hi!r}) of {format_operand(extent)}, {numbers}:"
             yield from _indented(body)
-        case Check(condition, failure, args, order):
+        case ir.Check(condition, failure, args, order):
             shown = f" ({_list(args)})" if args else ""
             at = "" if order is None else f" in iteration {format_operand(order)}"
             yield f"check {format_operand(condition)} else failure {failure}{shown}{at}"
-        case Retain(array):
+        case ir.Retain(array):
             yield f"retain {array!r}"
-        case Release(array):
+        case ir.Release(array):
             yield f"release {array!r}"
-        case Matmul(out, left, right):
+        case ir.Matmul(out, left, right):
             yield f"{out!r} := matmul {left!r}, {right!r}"
-        case Routine(failed, name, outs, ins):
+        case ir.Routine(failed, name, outs, ins):
             bound = "" if failed is None else f"{failed!r}: {failed.type!r} = "
             yield f"{bound}{_list(outs)} := {name}({_list(ins)})"
-        case Grid(blocks, threads, body, name, contract):
+        case ir.Grid(blocks, threads, body, name, contract):
             fused = ", products fused with sums" if contract else ""
             yield f"grid {name}, {format_operand(blocks)} blocks of {threads} threads{fused}:"
             yield from _indented(body)
-        case Barrier(scope):
+        case ir.Barrier(scope):
             yield f"barrier {scope}"
-        case WarpProduct(sums, tile, left, right):
+        case ir.WarpProduct(sums, tile, left, right):
             factors = " times ".join(f"{factor.array!r}[{_list(factor.at)}...]" for factor in (left, right))
             yield f"warp adds {factors}, {tile.depth} deep, to {', '.join(map(repr, sums))}"
-        case Launch(kernel, blocks, args):
+        case ir.Launch(kernel, blocks, args):
             yield f"launch kernel {kernel}, {format_operand(blocks)} blocks ({_list(args)})"
-        case Opaque(outs, site, args):
+        case ir.Opaque(outs, site, args):
             bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
             yield (f"{bound} = " if outs else "") + f"opaque {site}({_list(args)})"
-        case Call(outs, procedure, args, _, _, failure):
+        case ir.Call(outs, procedure, args, _, _, failure):
             bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
             yield (f"{bound} = " if outs else "") + f"call {procedure}({_list(args)}) else failure {failure}"
 
 
-def _rhs(rhs: Rhs) -> str:
+def _rhs(rhs: ir.Rhs) -> str:
     match rhs:
         case Cast(arg):
             return f"cast {format_operand(arg)}"
-        case Read(cell):
+        case ir.Read(cell):
             return repr(cell)
-        case NewArray(extents, space):
+        case ir.NewArray(extents, space):
             return f"new {space} ({_list(extents)})"
-        case Lane(name):
+        case ir.Lane(name):
             return f"this {name}"
-        case Shuffle(mode, value, amount):
+        case ir.Shuffle(mode, value, amount):
             return f"shuffle {mode} {format_operand(value)} by {format_operand(amount)}"
-        case Ballot(mode, condition):
+        case ir.Ballot(mode, condition):
             return f"{mode} thread {format_operand(condition)}"
-        case Peers(value):
+        case ir.Peers(value):
             return f"lanes with {format_operand(value)}"
-        case Offered(left, right, out):
+        case ir.Offered(left, right, out):
             return f"offered {out!r} = {left!r} @ {right!r}"
-        case Pack(array, place, end, values, flags, count):
+        case ir.Pack(array, place, end, values, flags, count):
             at, stop, length = format_operand(place), format_operand(end), format_operand(count)
             return f"pack {values!r} where {flags!r}, {length} of them, into {array!r} from {at} to {stop}"
-        case Atomic(name, array, indices, value, expected):
+        case ir.Atomic(name, array, indices, value, expected):
             where = "" if expected is None else f" where {format_operand(expected)}"
             return f"atomic {name} {array!r}[{_list(indices)}], {format_operand(value)}{where}"
         case Prim() | Load() | Dim() | Stride() | AnyView():

@@ -25,40 +25,8 @@ from parakeet_py.base import routines
 from parakeet_py.base.errors import DeoptimizedError, UnusualExtentsError, exception_named, exception_with
 from parakeet_py.base.types import Array, Scalar, Type
 from parakeet_py.frontend.evaluate.frames import deep_recursion
-from parakeet_py.typed_ir.ir import (
-    Alloc,
-    AnyView,
-    Block,
-    Call,
-    Cast,
-    Check,
-    Compress,
-    Dim,
-    Failure,
-    For,
-    Function,
-    If,
-    Lambda,
-    Load,
-    Map,
-    Matmul,
-    Op,
-    Opaque,
-    Operand,
-    Prim,
-    Reduce,
-    Reshape,
-    Routine,
-    Scan,
-    Scatter,
-    Store,
-    Stride,
-    Strided,
-    Var,
-    View,
-    While,
-    dtype_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Function, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate_quietly, scalar, strided
 
@@ -105,7 +73,7 @@ def with_warnings_as_now(opaque: OpaqueCallback) -> OpaqueCallback:
     return call
 
 
-def format_failure(failure: Failure, args: Sequence[Any]) -> Exception:
+def format_failure(failure: ir.Failure, args: Sequence[Any]) -> Exception:
     """The exception a failed check raises."""
     if failure.exception == "Deoptimize":
         return DeoptimizedError(failure.message)
@@ -165,7 +133,7 @@ class _Machine:
             self.bind(let.outs, self.run(let.op, let.outs))
         return self.all(block.results)
 
-    def apply(self, function: Lambda, values: Sequence[Any]) -> list[Any]:
+    def apply(self, function: ir.Lambda, values: Sequence[Any]) -> list[Any]:
         self.bind(function.params, values)
         return self.block(function.body)
 
@@ -182,38 +150,38 @@ class _Machine:
 
     def run(self, op: Op, outs: tuple[Var, ...]) -> Sequence[Any]:
         match op:
-            case Prim(name, args):
+            case ir.Prim(name, args):
                 return [evaluate_quietly(name, self.all(args))]
-            case Cast(arg):
+            case ir.Cast(arg):
                 return [convert(self.value(arg), dtype_of(outs[0]))]
-            case Dim(array, axis):
+            case ir.Dim(array, axis):
                 return [np.int64(self.values[array].shape[axis])]
-            case Stride(array, axis):
+            case ir.Stride(array, axis):
                 return [np.int64(self.values[array].strides[axis])]
-            case Load(array, indices):
+            case ir.Load(array, indices):
                 return [self.values[array][self.element(array, indices)]]
-            case Store(array, indices, value):
+            case ir.Store(array, indices, value):
                 self.values[array][self.element(array, indices)] = self.value(value)
                 return []
-            case Alloc(extents):
+            case ir.Alloc(extents):
                 return [_new(self.numbers(extents), outs[0].type)]
-            case AnyView(base):
+            case ir.AnyView(base):
                 return [view_of(op, self.values[base], self.numbers, dtype_of(outs[0]))]
-            case If(condition, then, orelse):
+            case ir.If(condition, then, orelse):
                 return self.block(then if self.value(condition) else orelse)
-            case For() | While():
+            case ir.For() | ir.While():
                 return self.loop(op)
-            case Check(condition, failure, args):
+            case ir.Check(condition, failure, args):
                 if not self.value(condition):
                     raise format_failure(failure, self.all(args))
                 return []
-            case Map():
+            case ir.Map():
                 return self.map(op, outs)
-            case Reduce():
+            case ir.Reduce():
                 return self.reduce(op, outs)
-            case Scan():
+            case ir.Scan():
                 return self.scan(op, outs)
-            case Compress(extents, indices, body):
+            case ir.Compress(extents, indices, body):
                 kept: list[list[Any]] = []
                 for _ in self.points(self.numbers(extents), indices):
                     keep, *values = self.block(body)
@@ -224,7 +192,7 @@ class _Machine:
                     for position, out in enumerate(outs[1:])
                 ]
                 return [np.int64(len(kept)), *columns]
-            case Scatter(target, extents, indices, body, combine):
+            case ir.Scatter(target, extents, indices, body, combine):
                 array = self.values[target]
                 for _ in self.points(self.numbers(extents), indices):
                     keep, *position, value = self.block(body)
@@ -232,19 +200,19 @@ class _Machine:
                         where = _checked(target, array, tuple(map(int, position)))
                         (array[where],) = self.apply(combine, [array[where], value])
                 return []
-            case Matmul(out, left, right):
+            case ir.Matmul(out, left, right):
                 target = self.values[out]
                 product = np.matmul(self.values[left], self.values[right])
                 if product.shape != target.shape:
                     raise BrokenInvariant(f"matmul gives {product.shape} for {out!r} of shape {target.shape}")
                 target[...] = product
                 return []
-            case Routine(name, targets, inputs):
+            case ir.Routine(name, targets, inputs):
                 failed = routines.run(name, [self.values[out] for out in targets], [self.values[one] for one in inputs])
                 return [np.bool_(failed)] if outs else []
-            case Call(name, args, _, levels):
+            case ir.Call(name, args, _, levels):
                 return self.call(self.procedures[name], self.all(args), levels)
-            case Opaque(site, args):
+            case ir.Opaque(site, args):
                 if self.opaque is None:
                     raise BrokenInvariant("the function calls back into Python; pass `opaque`")
                 leaves = self.opaque(site, [_leave(self.value(arg), arg.type) for arg in args])
@@ -264,27 +232,27 @@ class _Machine:
     def element(self, array: Var, indices: tuple[Operand, ...]) -> tuple[int, ...]:
         return _checked(array, self.values[array], self.numbers(indices))
 
-    def loop(self, op: For | While) -> Sequence[Any]:
+    def loop(self, op: ir.For | ir.While) -> Sequence[Any]:
         current = self.all(op.inits)
         stopped = False
-        if isinstance(op, For):
+        if isinstance(op, ir.For):
             start, stop, step = self.numbers((op.start, op.stop, op.step))
             counter: Iterator[int] = iter(range(start, stop, step))
         while not stopped:
-            if isinstance(op, For):
+            if isinstance(op, ir.For):
                 index = next(counter, None)
                 if index is None:
                     break
                 self.values[op.index] = np.int64(index)
             self.bind(op.params, current)
-            if isinstance(op, While) and not self.block(op.condition)[0]:
+            if isinstance(op, ir.While) and not self.block(op.condition)[0]:
                 break
             current = self.block(op.body)
             if op.stoppable:
                 stopped, *current = current
         return [np.bool_(stopped), *current] if op.stoppable else current
 
-    def map(self, op: Map, outs: tuple[Var, ...]) -> Sequence[Any]:
+    def map(self, op: ir.Map, outs: tuple[Var, ...]) -> Sequence[Any]:
         extents = self.numbers(op.extents)
         arrays = [_new(extents, out.type) for out in outs]
         points = list(itertools.product(*map(range, extents)))
@@ -295,7 +263,7 @@ class _Machine:
                 array[point] = value
         return arrays
 
-    def reduce(self, op: Reduce, outs: tuple[Var, ...]) -> Sequence[Any]:
+    def reduce(self, op: ir.Reduce, outs: tuple[Var, ...]) -> Sequence[Any]:
         extents, reduced = self.numbers(op.extents), self.numbers(op.reduced_extents)
         results = [np.empty(extents, dtype_of(out)) for out in outs]
         for kept in itertools.product(*map(range, extents)):
@@ -307,7 +275,7 @@ class _Machine:
                 result[kept] = accumulator
         return results if extents or any(isinstance(out.type, Array) for out in outs) else [r[()] for r in results]
 
-    def scan(self, op: Scan, outs: tuple[Var, ...]) -> Sequence[Any]:
+    def scan(self, op: ir.Scan, outs: tuple[Var, ...]) -> Sequence[Any]:
         extents = self.numbers(op.extents)
         results = [np.empty(extents, dtype_of(out)) for out in outs]
         along = op.axis
@@ -324,18 +292,18 @@ class _Machine:
 
 
 def view_of(
-    op: AnyView, base: Any, numbers: Callable[[Sequence[Operand]], tuple[int, ...]], dtype: str
+    op: ir.AnyView, base: Any, numbers: Callable[[Sequence[Operand]], tuple[int, ...]], dtype: str
 ) -> np.ndarray[Any, Any]:
     """What a view shows of an array; `numbers` gives the values of operands."""
     shape = numbers(op.extents)
     match op:
-        case Reshape():
+        case ir.Reshape():
             if not base.flags.c_contiguous:
                 raise BrokenInvariant(f"{op.base!r} is reshaped but is not contiguous")
             return base.reshape(shape)  # type: ignore[no-any-return]
-        case Strided(_, offset, _, strides):
+        case ir.Strided(_, offset, _, strides):
             return strided(base, numbers((offset,))[0], shape, numbers(strides), dtype)
-    assert isinstance(op, View)
+    assert isinstance(op, ir.View)
     starts, steps = numbers(op.starts), numbers([axis.step for axis in op.axes])
     sources = [axis.source for axis in op.axes]
     by = [0 if s is None else base.strides[s] * step for s, step in zip(sources, steps, strict=True)]

@@ -10,31 +10,8 @@ from collections.abc import Callable, Sequence
 
 from parakeet_py.base.types import PYINT, Array, Scalar, Type, real_dtype, same_bits
 from parakeet_py.frontend.ssa import Pos
-from parakeet_py.typed_ir.ir import (
-    COMPARE,
-    FLOAT_TESTS,
-    REINTERPRET,
-    Alloc,
-    Block,
-    Cast,
-    Check,
-    Const,
-    Dim,
-    Failure,
-    Lambda,
-    Let,
-    Load,
-    Map,
-    Op,
-    Operand,
-    Prim,
-    Reduce,
-    Store,
-    Var,
-    View,
-    ViewAxis,
-    dtype_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.linear import Linear
 from parakeet_py.typed_ir.rewrite import NOWHERE
 
@@ -45,14 +22,14 @@ def index_const(value: int) -> Const:
 
 def result_dtype(name: str, args: Sequence[Operand]) -> str:
     """The dtype of a scalar primitive's result."""
-    if name in COMPARE or name in FLOAT_TESTS:
+    if name in ir.COMPARE or name in ir.FLOAT_TESTS:
         return "bool"
     dtype = dtype_of(args[-1])
     if name in ("real", "imag") or (name == "abs" and dtype.startswith("complex")):
         return real_dtype(dtype)
     if name == "complex":
         return "complex64" if dtype == "float32" else "complex128"
-    return same_bits(dtype) if name in REINTERPRET else dtype
+    return same_bits(dtype) if name in ir.REINTERPRET else dtype
 
 
 class Writer:
@@ -80,32 +57,32 @@ class Writer:
             dtype = result_dtype(name, args)
             python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in args)
             type_ = Scalar(dtype, python and dtype in ("bool", "int64", "float64", "complex128"))
-        return self.bind(Prim(name, args), type_, title)
+        return self.bind(ir.Prim(name, args), type_, title)
 
     def cast(self, arg: Operand, dtype: str, title: str = "t") -> Var:
-        return self.bind(Cast(arg), Scalar(dtype), title)
+        return self.bind(ir.Cast(arg), Scalar(dtype), title)
 
     def check(self, condition: Operand, exception: str, message: str, *args: Operand) -> None:
-        self.let(Check(condition, Failure(exception, message), args))
+        self.let(ir.Check(condition, ir.Failure(exception, message), args))
 
     # ---- arrays ----
 
     def dim(self, array: Var, axis: int = 0) -> Var:
-        return self.bind(Dim(array, axis), PYINT, "n")
+        return self.bind(ir.Dim(array, axis), PYINT, "n")
 
     def load(self, array: Var, *indices: Operand) -> Var:
-        return self.bind(Load(array, indices), Scalar(dtype_of(array)), "e")
+        return self.bind(ir.Load(array, indices), Scalar(dtype_of(array)), "e")
 
     def store(self, array: Var, indices: Sequence[Operand], value: Operand) -> None:
-        self.let(Store(array, tuple(indices), value))
+        self.let(ir.Store(array, tuple(indices), value))
 
     def alloc(self, dtype: str, *extents: Operand, title: str = "a") -> Var:
-        return self.bind(Alloc(extents), Array(dtype, len(extents)), title)
+        return self.bind(ir.Alloc(extents), Array(dtype, len(extents)), title)
 
     def view(
-        self, base: Var, starts: Sequence[Operand], axes: Sequence[ViewAxis], layout: str = "A", title: str = "v"
+        self, base: Var, starts: Sequence[Operand], axes: Sequence[ir.ViewAxis], layout: str = "A", title: str = "v"
     ) -> Var:
-        return self.bind(View(base, tuple(starts), tuple(axes)), Array(dtype_of(base), len(axes), layout), title)
+        return self.bind(ir.View(base, tuple(starts), tuple(axes)), Array(dtype_of(base), len(axes), layout), title)
 
     # ---- operators ----
 
@@ -120,7 +97,7 @@ class Writer:
         inner = Writer(self.pos)
         results = _several(body(inner, *indices))
         outs = tuple(Var(title, Array(dtype_of(result), len(extents))) for result in results)
-        self.let(Map(tuple(extents), indices, inner.block(*results)), *outs)
+        self.let(ir.Map(tuple(extents), indices, inner.block(*results)), *outs)
         return outs
 
     def map1(self, extents: Sequence[Operand], body: Callable[..., Operand], title: str = "m") -> Var:
@@ -147,7 +124,7 @@ class Writer:
             for result in results
         )
         self.let(
-            Reduce(
+            ir.Reduce(
                 tuple(extents),
                 indices,
                 tuple(reduced),
@@ -161,12 +138,12 @@ class Writer:
         return outs
 
 
-def combiner(combine: str | Callable[..., Operand | Sequence[Operand]], dtypes: Sequence[str]) -> Lambda:
+def combiner(combine: str | Callable[..., Operand | Sequence[Operand]], dtypes: Sequence[str]) -> ir.Lambda:
     """The function (accumulators..., contributions...) -> accumulators of a `Reduce`, `Scan` or `Scatter`."""
     params = tuple(Var(name, Scalar(dtype)) for name in ("acc", "new") for dtype in dtypes)
     inner = Writer()
     results = inner.prim(combine, *params) if isinstance(combine, str) else combine(inner, *params)
-    return Lambda(params, inner.block(*_several(results)))
+    return ir.Lambda(params, inner.block(*_several(results)))
 
 
 def _several(results: Operand | Sequence[Operand] | None) -> tuple[Operand, ...]:

@@ -11,22 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from parakeet_py.frontend.ssa import (
-    Assert,
-    Block,
-    For,
-    Guarded,
-    If,
-    Itself,
-    Let,
-    MakeClosure,
-    Op,
-    Operand,
-    Var,
-    While,
-    blocks_of,
-    operands_of,
-)
+from parakeet_py.frontend import ssa
+from parakeet_py.frontend.ssa import Block, Let, Op, Operand, Var
 
 _T = TypeVar("_T")
 
@@ -60,20 +46,20 @@ class _Demand:
     def roots(self, block: Block) -> None:
         for let in block.statements:
             match let.op:
-                case MakeClosure():
-                    self.sources[let.outs[0]] = list(operands_of(let.op))
+                case ssa.MakeClosure():
+                    self.sources[let.outs[0]] = list(ssa.operands_of(let.op))
                     continue
-                case If(condition, then, orelse):
+                case ssa.If(condition, then, orelse):
                     self.need((condition,))
                     for out, a, b in zip(let.outs, then.results, orelse.results, strict=True):
                         self.sources[out] = [a, b]
                 case (
-                    For(params=params, inits=inits, body=body, stoppable=stoppable)
-                    | While(params=params, inits=inits, body=body, stoppable=stoppable)
+                    ssa.For(params=params, inits=inits, body=body, stoppable=stoppable)
+                    | ssa.While(params=params, inits=inits, body=body, stoppable=stoppable)
                 ):
                     skip = int(stoppable)
                     self.need(body.results[:skip])
-                    if isinstance(let.op, For):
+                    if isinstance(let.op, ssa.For):
                         self.need((let.op.iterable,))
                     else:
                         self.need(let.op.condition.results)
@@ -82,10 +68,10 @@ class _Demand:
                         self.sources[out] = [param]
                         self.sources[param] = [init, following]
                 case op:
-                    self.need(operands_of(op))
-            for inner in blocks_of(let.op):
+                    self.need(ssa.operands_of(op))
+            for inner in ssa.blocks_of(let.op):
                 self.roots(inner)
-                if not isinstance(let.op, If | For | While):
+                if not isinstance(let.op, ssa.If | ssa.For | ssa.While):
                     self.need(inner.results)
 
 
@@ -95,34 +81,34 @@ def _rebuild(block: Block, needed: set[Var]) -> Block:
         op: Op = let.op
         outs = let.outs
         match op:
-            case MakeClosure() | Itself() if outs[0] not in needed:
+            case ssa.MakeClosure() | ssa.Itself() if outs[0] not in needed:
                 continue
-            case If(condition, then, orelse):
+            case ssa.If(condition, then, orelse):
                 keep = [out in needed for out in outs]
                 outs = _kept(outs, keep)
-                op = If(
+                op = ssa.If(
                     condition,
                     Block(_rebuild(then, needed).statements, _kept(then.results, keep)),
                     Block(_rebuild(orelse, needed).statements, _kept(orelse.results, keep)),
                 )
             case (
-                For(params=params, inits=inits, body=body, stoppable=stoppable)
-                | While(params=params, inits=inits, body=body, stoppable=stoppable)
+                ssa.For(params=params, inits=inits, body=body, stoppable=stoppable)
+                | ssa.While(params=params, inits=inits, body=body, stoppable=stoppable)
             ):
                 skip = int(stoppable)
                 keep = [out in needed or param in needed for out, param in zip(outs[skip:], params, strict=True)]
                 kept_body = Block(_rebuild(body, needed).statements, _kept(body.results, [True] * skip + keep))
                 outs = _kept(outs, [True] * skip + keep)
                 params, inits = _kept(params, keep), _kept(inits, keep)
-                if isinstance(op, For):
+                if isinstance(op, ssa.For):
                     op = replace(op, params=params, inits=inits, body=kept_body)
                 else:
                     condition_block = _rebuild(op.condition, needed)
                     op = replace(op, params=params, inits=inits, body=kept_body, condition=condition_block)
-            case Guarded(body):
+            case ssa.Guarded(body):
                 op = replace(op, body=_rebuild(body, needed))
-            case Assert(condition, Block() as message):
-                op = Assert(condition, _rebuild(message, needed))
+            case ssa.Assert(condition, Block() as message):
+                op = ssa.Assert(condition, _rebuild(message, needed))
             case _:
                 pass
         statements.append(let if op is let.op else Let(outs, op, let.pos))

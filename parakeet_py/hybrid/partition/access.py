@@ -18,31 +18,8 @@ from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array
-from parakeet_py.typed_ir.ir import (
-    PARALLEL,
-    ZERO,
-    AnyView,
-    Block,
-    Const,
-    Dim,
-    For,
-    If,
-    Let,
-    Load,
-    Matmul,
-    Op,
-    Opaque,
-    Operand,
-    Prim,
-    Reduce,
-    Scatter,
-    Store,
-    Stride,
-    Var,
-    View,
-    While,
-    blocks_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 
 Index = Linear | None  # None: it may be any
@@ -100,50 +77,50 @@ class Touched:
 
     def _op(self, op: Op, outs: tuple[Var, ...]) -> None:
         match op:
-            case Load(array, indices):
+            case ir.Load(array, indices):
                 self._access(self.reads, array, self._all(indices))
-            case Store(array, indices):
+            case ir.Store(array, indices):
                 self._access(self.writes, array, self._all(indices))
-            case Dim(array) | Stride(array):
+            case ir.Dim(array) | ir.Stride(array):
                 self.shapes.add(array)
-            case View(base, starts, axes):
+            case ir.View(base, starts, axes):
                 steps = {axis.source: (number, axis.step) for number, axis in enumerate(axes)}
                 self._views[outs[0]] = (
                     base,
                     tuple(_Axis(self._form(s), *steps.get(d, (None, None))) for d, s in enumerate(starts)),
                 )
-            case AnyView(base):
+            case ir.AnyView(base):
                 self._views[outs[0]] = base, tuple(_Axis(None, None, None) for _ in range(_rank(base)))
-            case Matmul(out, left, right):
+            case ir.Matmul(out, left, right):
                 for array in (left, right):
                     self._access(self.reads, array, (None,) * _rank(array))
                 self._access(self.writes, out, (None,) * _rank(out))
-            case If() | For() | While():
+            case ir.If() | ir.For() | ir.While():
                 if any(isinstance(var.type, Array) for var in (*outs, *getattr(op, "params", ()))):
                     self.traced = False  # which array it is depends on the way taken
-                if isinstance(op, For) and isinstance(op.step, Const):
+                if isinstance(op, ir.For) and isinstance(op.step, Const):
                     self.spans[op.index] = op.start, op.stop, int(op.step.value.real)
-            case Opaque():
+            case ir.Opaque():
                 self.traced = False
-            case _ if isinstance(op, PARALLEL):
+            case _ if isinstance(op, ir.PARALLEL):
                 self._space(op)
                 self._local.update(out for out in outs if isinstance(out.type, Array))
             case _:
                 self._local.update(out for out in outs if isinstance(out.type, Array))
-        for block in blocks_of(op):
+        for block in ir.blocks_of(op):
             self._block(block)
-        if isinstance(op, Scatter):
+        if isinstance(op, ir.Scatter):
             where = self._all(op.body.results[1:-1])
             self._access(self.writes, op.target, where)
             self._access(self.reads, op.target, where)
 
     def _space(self, op: Any) -> None:
         spaces = [(op.indices, op.extents)]
-        if isinstance(op, Reduce):
+        if isinstance(op, ir.Reduce):
             spaces.append((op.reduced_indices, op.reduced_extents))
         for indices, extents in spaces:
             for index, extent in zip(indices, extents, strict=True):
-                self.spans[index] = ZERO, extent, 1
+                self.spans[index] = ir.ZERO, extent, 1
 
     def _form(self, operand: Operand) -> Linear:
         return self._forms.of(operand)
@@ -248,10 +225,10 @@ class Part:
                 return None
             return (starts[0], stops[1] - 1) if step > 0 else (stops[0] + 1, starts[1])
         match self.touched.definitions.get(var):
-            case Dim(array, axis) if array in self.values:
+            case ir.Dim(array, axis) if array in self.values:
                 extent = self.values[array].shape[axis]
                 return extent, extent
-            case Prim(name, args) as op:
+            case ir.Prim(name, args) as op:
                 return self._prim(name, op, args)
         return None
 
@@ -261,7 +238,7 @@ class Part:
             return value, value
         return self.interval(self.touched._form(operand))
 
-    def _prim(self, name: str, op: Prim, args: tuple[Operand, ...]) -> tuple[int, int] | None:
+    def _prim(self, name: str, op: ir.Prim, args: tuple[Operand, ...]) -> tuple[int, int] | None:
         if name == "select":
             if (
                 isinstance(args[0], Var) and args[0] in self.values

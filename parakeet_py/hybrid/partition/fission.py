@@ -36,38 +36,19 @@ from parakeet_py.hybrid.partition.division import Division
 from parakeet_py.hybrid.partition.part_functions import applied, combine_function, fresh_lambda, identity_of, standalone
 from parakeet_py.hybrid.partition.product_parts import product
 from parakeet_py.imp.schedule.loop_order import static_cost
-from parakeet_py.typed_ir.ir import (
-    ONE,
-    Block,
-    Check,
-    Compress,
-    Const,
-    Function,
-    Let,
-    Map,
-    Matmul,
-    Op,
-    Operand,
-    Prim,
-    Reduce,
-    Scan,
-    Scatter,
-    Store,
-    Var,
-    dtype_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.rewrite import free_in_op, fresh_copy
 from parakeet_py.typed_ir.writer import Writer
 
-Space = Map | Reduce | Scan | Compress | Scatter
+Space = ir.Map | ir.Reduce | ir.Scan | ir.Compress | ir.Scatter
 
 
 def divisions(let: Let, name: str = "part", seen: Callable[[Var], bool] = lambda array: True) -> tuple[Division, ...]:
     """All ways to cut an operator, best first: without a join, along outer axes; `seen`: whether others see an array
     of the outside when the call has failed."""
     op = let.op
-    if isinstance(op, Matmul):
+    if isinstance(op, ir.Matmul):
         return tuple(product(op, axis, name) for axis in range(_rank(op.out)))
     if not isinstance(op, Space):
         return ()
@@ -77,11 +58,11 @@ def divisions(let: Let, name: str = "part", seen: Callable[[Var], bool] = lambda
 
 def may_fail(block: Block) -> bool:
     """Whether something in a block may raise."""
-    return any(isinstance(let.op, Check) or _overflows(let.op) for let in walk(block))
+    return any(isinstance(let.op, ir.Check) or _overflows(let.op) for let in ir.walk(block))
 
 
 def _overflows(op: Op) -> bool:
-    return isinstance(op, Prim) and op.name.endswith("_checked")
+    return isinstance(op, ir.Prim) and op.name.endswith("_checked")
 
 
 def _rank(array: Var) -> int:
@@ -97,7 +78,7 @@ class _Maker:
         self.free = tuple(free_in_op(op))
         self.touched = Touched(op)
         self.indices, self.extents = op.indices, op.extents
-        if isinstance(op, Reduce):
+        if isinstance(op, ir.Reduce):
             self.indices, self.extents = (*op.indices, *op.reduced_indices), (*op.extents, *op.reduced_extents)
 
     def all(self) -> list[Division]:
@@ -112,38 +93,38 @@ class _Maker:
         return [one for axis in axes for one in self.along(axis)]
 
     def stores_where_it_is_seen(self) -> bool:
-        made = {out for let in walk(self.op.body) for out in let.outs}
-        targets = [let.op.array for let in walk(self.op.body) if isinstance(let.op, Store)]
-        targets += [let.op.target for let in walk(self.op.body) if isinstance(let.op, Scatter)]
-        targets += [let.op.out for let in walk(self.op.body) if isinstance(let.op, Matmul)]
-        targets += [self.op.target] if isinstance(self.op, Scatter) else []
+        made = {out for let in ir.walk(self.op.body) for out in let.outs}
+        targets = [let.op.array for let in ir.walk(self.op.body) if isinstance(let.op, ir.Store)]
+        targets += [let.op.target for let in ir.walk(self.op.body) if isinstance(let.op, ir.Scatter)]
+        targets += [let.op.out for let in ir.walk(self.op.body) if isinstance(let.op, ir.Matmul)]
+        targets += [self.op.target] if isinstance(self.op, ir.Scatter) else []
         return any(target not in made and self.seen(target) for target in targets)
 
     def along(self, axis: int) -> list[Division]:
         match self.op:
-            case Map():
+            case ir.Map():
                 return [self.division(axis, "concatenate", self.function(self.map_part(axis)))]
-            case Reduce(extents=kept):
+            case ir.Reduce(extents=kept):
                 if axis < len(kept):
                     return [self.division(axis, "concatenate", self.function(self.copied_part(axis)))]
                 if axis > len(kept) and identity_of(self.op.combine) is None:
                     return []  # contributions would be combined in another order
                 part = self.function(self.partial(axis), into=False)
                 return [self.division(axis, "combine", part, combine=self.reduce_combine(part))]
-            case Scan(axis=along):
+            case ir.Scan(axis=along):
                 if axis != along:
                     return [self.division(axis, "concatenate", self.function(self.copied_part(axis)))]
                 part = self.function(self.scan_part())
                 after = self.scan_after(part)
                 combine = combine_function(self.op.combine, [r.type for r in part.body.results], self.name)
                 return [self.division(axis, "scan", part, after=after, combine=combine)]
-            case Compress():
+            case ir.Compress():
                 return (
                     [self.division(axis, "compress", self.function(self.partial(axis), into=False))]
                     if axis == 0
                     else []
                 )
-            case Scatter():
+            case ir.Scatter():
                 found = [self.division(axis, "concatenate", self.function(self.partial(axis), into=False))]
                 identity = identity_of(self.op.combine)
                 if identity is not None:
@@ -156,7 +137,7 @@ class _Maker:
         self, axis: int, join: str, part: Function, after: Function | None = None, combine: Function | None = None
     ) -> Division:
         index, extent, cost = self.indices[axis], self.extents[axis], static_cost(self.op.body)
-        rounds = isinstance(self.op, Reduce | Scan) and identity_of(self.op.combine) is None
+        rounds = isinstance(self.op, ir.Reduce | ir.Scan) and identity_of(self.op.combine) is None
         return Division(
             self.op, axis, extent, index, self.touched, join, self.free, part, after, combine, cost, rounds=rounds
         )
@@ -187,9 +168,9 @@ class _Maker:
         extents[axis] = extent
         copied = fresh_copy(op.body, known)
         body = Block((*inner.statements, *copied.statements), copied.results)
-        if isinstance(op, Reduce):
+        if isinstance(op, ir.Reduce):
             kept = len(op.extents)
-            return Reduce(
+            return ir.Reduce(
                 tuple(extents[:kept]),
                 tuple(indices[:kept]),
                 tuple(extents[kept:]),
@@ -200,7 +181,9 @@ class _Maker:
             )
         changed = replace(op, extents=tuple(extents), indices=tuple(indices), body=body)
         return (
-            changed if isinstance(changed, Map | Compress) else replace(changed, combine=fresh_lambda(changed.combine))
+            changed
+            if isinstance(changed, ir.Map | ir.Compress)
+            else replace(changed, combine=fresh_lambda(changed.combine))
         )
 
     def emit(self, w: Writer, axis: int, lo: Var, hi: Var) -> tuple[Var, ...]:
@@ -217,7 +200,7 @@ class _Maker:
 
         def write(w: Writer, lo: Var, hi: Var, whole: tuple[Var, ...]) -> Sequence[Operand]:
             op = self.restricted(w, axis, lo, hi)
-            assert isinstance(op, Map)
+            assert isinstance(op, ir.Map)
             inner = Writer(self.pos)
             inner.statements += op.body.statements
             if whole:
@@ -225,7 +208,7 @@ class _Maker:
                 place[axis] = inner.prim("add", place[axis], lo, type_=PYINT)
                 for array, value in zip(whole, op.body.results, strict=True):
                     inner.store(array, place, value)
-            w.let(Map(op.extents, op.indices, inner.block()))
+            w.let(ir.Map(op.extents, op.indices, inner.block()))
             return ()
 
         return write
@@ -257,7 +240,7 @@ class _Maker:
     # ---- reductions --------------------------------------------------------------------------------------------------
 
     def reduce_combine(self, part: Function) -> Function:
-        assert isinstance(self.op, Reduce)
+        assert isinstance(self.op, ir.Reduce)
         return combine_function(self.op.combine, [r.type for r in part.body.results], self.name)
 
     # ---- scans -------------------------------------------------------------------------------------------------------
@@ -265,7 +248,7 @@ class _Maker:
     def scan_part(self) -> Callable[[Writer, Var, Var, tuple[Var, ...]], Sequence[Operand]]:
         """The range scanned alone, and its totals: the identity if it is empty."""
         op = self.op
-        assert isinstance(op, Scan)
+        assert isinstance(op, ir.Scan)
         axis = op.axis
 
         def write(w: Writer, lo: Var, hi: Var, whole: tuple[Var, ...]) -> Sequence[Operand]:
@@ -274,8 +257,8 @@ class _Maker:
             lines = [Var(index.name, PYINT) for number, index in enumerate(op.indices) if number != axis]
             extents = [extent for number, extent in enumerate(op.extents) if number != axis]
             count = w.prim("sub", hi, lo, type_=PYINT)
-            some = w.prim("minimum", count, ONE, type_=PYINT)
-            last = w.prim("sub", count, ONE, type_=PYINT)
+            some = w.prim("minimum", count, ir.ONE, type_=PYINT)
+            last = w.prim("sub", count, ir.ONE, type_=PYINT)
             unused, inner = Var("k", PYINT), Writer(self.pos)
             point = [*lines[:axis], last, *lines[axis:]]
             values: list[Operand] = [inner.load(out, *point) for out in outs]
@@ -289,7 +272,7 @@ class _Maker:
                 Var("total", Array(dtype_of(out), len(lines)) if lines else Scalar(dtype_of(out))) for out in outs
             )
             w.let(
-                Reduce(
+                ir.Reduce(
                     tuple(extents),
                     tuple(lines),
                     (some,),
@@ -307,7 +290,7 @@ class _Maker:
     def scan_after(self, part: Function) -> Function:
         """Take the totals of the parts before into every element of the range."""
         op = self.op
-        assert isinstance(op, Scan)
+        assert isinstance(op, ir.Scan)
         axis = op.axis
         lo, hi = Var("lo", PYINT), Var("hi", PYINT)
         before = tuple(Var("before", result.type) for result in part.body.results)
@@ -335,14 +318,14 @@ class _Maker:
     ) -> Callable[[Writer, Var, Var, tuple[Var, ...]], Sequence[Operand]]:
         """The range scattered into a copy of the target that holds the identity everywhere."""
         op = self.op
-        assert isinstance(op, Scatter)
+        assert isinstance(op, ir.Scatter)
         target = op.target
 
         def write(w: Writer, lo: Var, hi: Var, whole: tuple[Var, ...]) -> Sequence[Operand]:
             extents = [w.dim(target, number) for number in range(_rank(target))]
             copy = w.map1(extents, lambda v, *point: identity, title=target.name)
             restricted = self.restricted(w, axis, lo, hi)
-            assert isinstance(restricted, Scatter)
+            assert isinstance(restricted, ir.Scatter)
             w.let(replace(restricted, target=copy))
             return (copy,)
 
@@ -350,7 +333,7 @@ class _Maker:
 
     def histogram_combine(self) -> Function:
         op = self.op
-        assert isinstance(op, Scatter)
+        assert isinstance(op, ir.Scatter)
         target = Var(op.target.name, op.target.type)
         copy = Var("part", Array(dtype_of(target), _rank(target)))
         w = Writer(self.pos)

@@ -23,27 +23,8 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower_unmanaged
 from parakeet_py.imp.storage import reference_counts
 from parakeet_py.ptx.kernels.lowering import lower_map
-from parakeet_py.typed_ir.ir import (
-    PARALLEL,
-    Alloc,
-    Block,
-    For,
-    Function,
-    If,
-    Let,
-    Load,
-    Map,
-    Matmul,
-    Op,
-    Opaque,
-    Operand,
-    Reduce,
-    Store,
-    Var,
-    While,
-    blocks_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, free_variables
 
@@ -86,7 +67,7 @@ def cut_regions(function: Function) -> tuple[imp.Function, tuple[Region | Group,
 
 
 def _managed(function: Function) -> imp.Function:
-    lowered = lower_unmanaged(function, {Map: lower_map})
+    lowered = lower_unmanaged(function, {ir.Map: lower_map})
     body = reference_counts.manage(lowered.body, lowered.results)
     return imp.Function(lowered.name, lowered.params, body, lowered.results, lowered.failures, lowered.roots)
 
@@ -95,7 +76,9 @@ class _Cutter(Rewriter):
     def __init__(self, function: Function) -> None:
         super().__init__()
         self.name = function.name
-        self.first = 1 + max((let.op.site for let in function.statements() if isinstance(let.op, Opaque)), default=-1)
+        self.first = 1 + max(
+            (let.op.site for let in function.statements() if isinstance(let.op, ir.Opaque)), default=-1
+        )
         self.sites: list[Region | Group] = []
         aliases = Aliases(function)
         seen = aliases.world.union(*map(aliases.atoms, function.params))
@@ -131,36 +114,36 @@ class _Cutter(Rewriter):
         args = tuple(dict.fromkeys(arg for task in tasks for arg in task.args))
         self.sites.append(Group(f"{self.name}_tasks_{len(self.sites)}", args, tuple(tasks)))
         outs = tuple(out for task in tasks for out in task.outs)
-        return Let(outs, Opaque(self.first + len(self.sites) - 1, args), stage.tasks[0].lets[0].pos)
+        return Let(outs, ir.Opaque(self.first + len(self.sites) - 1, args), stage.tasks[0].lets[0].pos)
 
     def statement(self, let: Let) -> Sequence[Let] | None:
-        if not (isinstance(let.op, (*PARALLEL, Matmul)) or _is_one(let)):
+        if not (isinstance(let.op, (*ir.PARALLEL, ir.Matmul)) or _is_one(let)):
             return self.descend(let)
-        if any(isinstance(inner.op, Opaque) for block in blocks_of(let.op) for inner in walk(block)):
+        if any(isinstance(inner.op, ir.Opaque) for block in ir.blocks_of(let.op) for inner in ir.walk(block)):
             return self.descend(let)  # its points are the host's to run
         args = tuple(free_in_op(let.op))
         kind = type(let.op).__name__.lower()
         name = f"{self.name}_{kind}_{len(self.sites)}"
         whole = standalone(name, args, Block((let,), let.outs))
         found = divisions(let, name, self.seen)
-        tiled = tile(let.op, name) if isinstance(let.op, Matmul) else None
+        tiled = tile(let.op, name) if isinstance(let.op, ir.Matmul) else None
         self.sites.append(
             Region(name, let.pos.line, let.op, let.outs, args, whole, Touched(let.op), found, _uneven(let.op), tiled)
         )
-        return [Let(let.outs, Opaque(self.first + len(self.sites) - 1, args), let.pos)]
+        return [Let(let.outs, ir.Opaque(self.first + len(self.sites) - 1, args), let.pos)]
 
 
 def _uneven(op: Op) -> bool:
     """Whether iterations have loops whose lengths are their own."""
-    inside = [inner for block in blocks_of(op) for inner in walk(block)]
+    inside = [inner for block in ir.blocks_of(op) for inner in ir.walk(block)]
     own = {out for inner in inside for out in inner.outs} | {*getattr(op, "indices", ())}
     for inner in inside:
         match inner.op:
-            case While() | For(stoppable=True):
+            case ir.While() | ir.For(stoppable=True):
                 return True
-            case For(start=start, stop=stop) if start in own or stop in own:
+            case ir.For(start=start, stop=stop) if start in own or stop in own:
                 return True
-            case Map() | Reduce() if not own.isdisjoint(_bounds(inner.op)):
+            case ir.Map() | ir.Reduce() if not own.isdisjoint(_bounds(inner.op)):
                 return True
     return False
 
@@ -171,25 +154,25 @@ def _bounds(op: Op) -> list[Operand]:
 
 def _computes(let: Let) -> bool:
     """Whether a statement is a region, or has regions in it."""
-    inside = [let, *(inner for block in blocks_of(let.op) for inner in walk(block))]
-    return any(isinstance(one.op, (*PARALLEL, Matmul)) or _is_one(one) for one in inside)
+    inside = [let, *(inner for block in ir.blocks_of(let.op) for inner in ir.walk(block))]
+    return any(isinstance(one.op, (*ir.PARALLEL, ir.Matmul)) or _is_one(one) for one in inside)
 
 
 def _is_one(let: Let) -> bool:
     """Whether a loop or branch touches elements, and has nothing in it that the host has to do."""
-    if not isinstance(let.op, If | For | While) or _carries_arrays(let):
+    if not isinstance(let.op, ir.If | ir.For | ir.While) or _carries_arrays(let):
         return False
     touches = False
-    for block in blocks_of(let.op):
-        for inner in walk(block):
+    for block in ir.blocks_of(let.op):
+        for inner in ir.walk(block):
             match inner.op:
-                case Alloc() | Opaque() | Matmul():
+                case ir.Alloc() | ir.Opaque() | ir.Matmul():
                     return False
-                case Load() | Store():
+                case ir.Load() | ir.Store():
                     touches = True
-                case _ if isinstance(inner.op, PARALLEL):
+                case _ if isinstance(inner.op, ir.PARALLEL):
                     return False
-            if isinstance(inner.op, If | For | While) and any(
+            if isinstance(inner.op, ir.If | ir.For | ir.While) and any(
                 isinstance(out.type, Array | Object) for out in inner.outs
             ):
                 return False

@@ -17,38 +17,8 @@ from dataclasses import field
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import INT64, Array, is_complex
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.typed_ir.ir import (
-    Alloc,
-    AnyView,
-    Block,
-    Call,
-    Cast,
-    Check,
-    Compress,
-    Const,
-    Dim,
-    For,
-    If,
-    Load,
-    Map,
-    Matmul,
-    Opaque,
-    Operand,
-    Prim,
-    Reduce,
-    Routine,
-    Scan,
-    Scatter,
-    Store,
-    Stride,
-    Var,
-    View,
-    While,
-    binders_of,
-    blocks_of,
-    operands_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir as typed
+from parakeet_py.typed_ir.ir import Block, Const, Operand, Var
 
 _SLOW = {
     **dict.fromkeys(("div", "sqrt", "floordiv", "mod"), 4),
@@ -77,8 +47,8 @@ class Study:
     block: Block
     given: frozenset[Var] = frozenset()
     accesses: list[Access] = field(default_factory=list)
-    definitions: dict[Var, Prim | Cast] = field(default_factory=dict)
-    views: dict[Var, AnyView] = field(default_factory=dict)
+    definitions: dict[Var, typed.Prim | typed.Cast] = field(default_factory=dict)
+    views: dict[Var, typed.AnyView] = field(default_factory=dict)
     inside: set[Var] = field(default_factory=set)
     other_uses: set[Var] = field(default_factory=set)  # operands of everything but loads and stores, and results
     has_check: bool = False
@@ -104,9 +74,9 @@ class Study:
         return array
 
 
-def study(op: Map | Reduce | Scan | Compress | Scatter) -> Study:
+def study(op: typed.Map | typed.Reduce | typed.Scan | typed.Compress | typed.Scatter) -> Study:
     """Walk the body of an operator once."""
-    result = Study(op.body, frozenset(binders_of(op)))
+    result = Study(op.body, frozenset(typed.binders_of(op)))
     _walk(op.body, result)
     return result
 
@@ -116,45 +86,45 @@ def _walk(block: Block, found: Study) -> None:
         op = let.op
         found.inside.update(let.outs)
         match op:
-            case Load(array, indices):
+            case typed.Load(array, indices):
                 found.accesses.append(Access(array, indices, False))
                 continue
-            case Store(array, indices, value):
+            case typed.Store(array, indices, value):
                 found.accesses.append(Access(array, indices, True))
                 if isinstance(value, Var):
                     found.other_uses.add(value)
                 continue
-            case Prim():
+            case typed.Prim():
                 found.definitions[let.outs[0]] = op
                 found.has_check |= op.name.endswith("_checked")
-            case Cast():
+            case typed.Cast():
                 found.definitions[let.outs[0]] = op
-            case Dim() | Stride():
+            case typed.Dim() | typed.Stride():
                 pass
-            case AnyView():
+            case typed.AnyView():
                 found.views[let.outs[0]] = op
                 found.has_array = True
-            case Check():
+            case typed.Check():
                 found.has_check = True
-            case If():
+            case typed.If():
                 found.has_array |= any(isinstance(out.type, Array) for out in let.outs)
-            case Matmul(out=target):
+            case typed.Matmul(out=target):
                 found.has_array = True
                 found.stored.append(target)
-            case Routine(outs=targets):
+            case typed.Routine(outs=targets):
                 found.has_array = True
                 found.stored += targets
-            case Alloc():
+            case typed.Alloc():
                 found.has_array = True
-            case Opaque() | Call():
+            case typed.Opaque() | typed.Call():
                 found.has_array = found.has_opaque = True
-            case Scatter(target=target):
+            case typed.Scatter(target=target):
                 found.has_loop = True
                 found.stored.append(target)
             case _:
                 found.has_loop = True
-        found.other_uses.update(operand for operand in operands_of(op) if isinstance(operand, Var))
-        for inner in blocks_of(op):
+        found.other_uses.update(operand for operand in typed.operands_of(op) if isinstance(operand, Var))
+        for inner in typed.blocks_of(op):
             _walk(inner, found)
     found.other_uses.update(result for result in block.results if isinstance(result, Var))
 
@@ -170,13 +140,13 @@ def coefficient(found: Study, operand: Operand, index: Var) -> int | None:
         return 0
     definition = found.definitions.get(operand)
     match definition:
-        case Prim("add" | "add_checked", (left, right)):
+        case typed.Prim("add" | "add_checked", (left, right)):
             a, b = coefficient(found, left, index), coefficient(found, right, index)
             return None if a is None or b is None else a + b
-        case Prim("sub" | "sub_checked", (left, right)):
+        case typed.Prim("sub" | "sub_checked", (left, right)):
             a, b = coefficient(found, left, index), coefficient(found, right, index)
             return None if a is None or b is None else a - b
-        case Prim("mul" | "mul_checked", (left, right)):
+        case typed.Prim("mul" | "mul_checked", (left, right)):
             a, b = coefficient(found, left, index), coefficient(found, right, index)
             if a == 0 and b == 0:
                 return 0
@@ -185,13 +155,13 @@ def coefficient(found: Study, operand: Operand, index: Var) -> int | None:
             if isinstance(left, Const) and b is not None:
                 return b * left.whole
             return None
-        case Prim("select", (_, left, right)):
+        case typed.Prim("select", (_, left, right)):
             # A negative index wrapped around: both values move alike.
             a, b = coefficient(found, left, index), coefficient(found, right, index)
             return a if a == b else None
-        case Cast(arg):
+        case typed.Cast(arg):
             return coefficient(found, arg, index)
-        case Prim(_, args):
+        case typed.Prim(_, args):
             return 0 if all(coefficient(found, arg, index) == 0 for arg in args) else None
         case _:
             return None
@@ -234,7 +204,7 @@ def _starts(found: Study, array: Var) -> list[Operand]:
     starts: list[Operand] = []
     while array in found.views:
         view = found.views[array]
-        if isinstance(view, View):
+        if isinstance(view, typed.View):
             starts += view.starts
         array = view.base
     return starts
@@ -248,22 +218,30 @@ def static_cost(block: Block) -> int:
     total = 0
     for let in block.statements:
         total += _op_cost(let.op)
-        inner = sum(static_cost(each) for each in blocks_of(let.op))
+        inner = sum(static_cost(each) for each in typed.blocks_of(let.op))
         match let.op:
-            case If():
+            case typed.If():
                 total += inner // 2 + 1
-            case For() | While() | Map() | Reduce() | Scan() | Compress() | Scatter():
+            case (
+                typed.For()
+                | typed.While()
+                | typed.Map()
+                | typed.Reduce()
+                | typed.Scan()
+                | typed.Compress()
+                | typed.Scatter()
+            ):
                 total += inner * UNKNOWN_TRIPS
     return total
 
 
 def _op_cost(op: object) -> int:
     match op:
-        case Prim(name, args):
+        case typed.Prim(name, args):
             cost = _SLOW.get(name, 1)
             kind = args[0].type
             return cost * 4 if not isinstance(kind, Array) and is_complex(getattr(kind, "dtype", "")) else cost
-        case Matmul() | Routine() | Opaque() | Call():
+        case typed.Matmul() | typed.Routine() | typed.Opaque() | typed.Call():
             return 1000
         case _:
             return 1
@@ -271,7 +249,7 @@ def _op_cost(op: object) -> int:
 
 def work(lo: Lowering, found: Study, times: Sequence[Operand] = ()) -> Operand:
     """Emit the number of scalar operations of one run of a body, times `times`, as far as it is known before it."""
-    inside = {var for let in walk(found.block) for var in (*let.outs, *binders_of(let.op))} | found.given
+    inside = {var for let in typed.walk(found.block) for var in (*let.outs, *typed.binders_of(let.op))} | found.given
     return lo.multiply(_block_work(lo, found.block, inside), lo.product(times))
 
 
@@ -283,18 +261,23 @@ def _block_work(lo: Lowering, block: Block, inside: set[Var]) -> Operand:
         fixed += _op_cost(op)
         extents: tuple[Operand, ...]
         match op:
-            case If(_, then, orelse):
+            case typed.If(_, then, orelse):
                 fixed += static_cost(then) + static_cost(orelse)
                 continue
-            case Map(extents=extents) | Compress(extents=extents) | Scan(extents=extents) | Scatter(extents=extents):
+            case (
+                typed.Map(extents=extents)
+                | typed.Compress(extents=extents)
+                | typed.Scan(extents=extents)
+                | typed.Scatter(extents=extents)
+            ):
                 pass
-            case Reduce(extents=kept, reduced_extents=reduced):
+            case typed.Reduce(extents=kept, reduced_extents=reduced):
                 extents = (*kept, *reduced)
-            case For(start=start, stop=stop, step=Const(1)) if (
+            case typed.For(start=start, stop=stop, step=Const(1)) if (
                 not inside & {start, stop} and _outside(lo, start) and _outside(lo, stop)
             ):
                 extents = (lo.subtract(lo.operand(stop), lo.operand(start)),)
-            case For() | While():
+            case typed.For() | typed.While():
                 extents = (Const(UNKNOWN_TRIPS, INT64),)
             case _:
                 continue
@@ -303,7 +286,7 @@ def _block_work(lo: Lowering, block: Block, inside: set[Var]) -> Operand:
             for extent in extents
         ]
         inner: Operand = Const(0, INT64)
-        for each in blocks_of(op):
+        for each in typed.blocks_of(op):
             inner = lo.add(inner, _block_work(lo, each, inside))
         total = lo.add(total, lo.multiply(lo.product(trips), inner))
     return lo.add(total, Const(fixed, INT64))

@@ -18,22 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from parakeet_py.base.grammar import substitute
-from parakeet_py.imp.ir import (
-    Block,
-    Call,
-    Declare,
-    For,
-    If,
-    Let,
-    NewArray,
-    Opaque,
-    Parallel,
-    Statement,
-    Store,
-    While,
-    Write,
-    blocks_of,
-)
+from parakeet_py.imp import ir
+from parakeet_py.imp.ir import Block, Let
 from parakeet_py.imp.storage.reference_counts import mentioned
 from parakeet_py.typed_ir.ir import AnyView, Load, Operand, Reshape, Var
 
@@ -52,22 +38,22 @@ def reuse(block: Block, results: tuple[Operand, ...] = ()) -> tuple[Block, tuple
     return substitute(Block(tuple(statements)), names), results
 
 
-def _inside(statement: Statement) -> Statement:
+def _inside(statement: ir.Statement) -> ir.Statement:
     match statement:
-        case If(_, then, orelse):
+        case ir.If(_, then, orelse):
             return replace(statement, then=reuse(then)[0], orelse=reuse(orelse)[0])
-        case For(body=body) | While(body=body):
+        case ir.For(body=body) | ir.While(body=body):
             return replace(statement, body=reuse(body)[0])
         case _:
             return statement
 
 
-def _pairs(statements: Sequence[Statement], results: Sequence[Operand]) -> Renaming:
+def _pairs(statements: Sequence[ir.Statement], results: Sequence[Operand]) -> Renaming:
     """The arrays that get the memory of another, and whose."""
     arrays = [
         _Array(let.out, place, let.rhs.extents)
         for place, let in enumerate(statements)
-        if isinstance(let, Let) and isinstance(let.rhs, NewArray) and let.rhs.space == "heap"
+        if isinstance(let, Let) and isinstance(let.rhs, ir.NewArray) and let.rhs.space == "heap"
     ]
     if len(arrays) < 2:
         return {}
@@ -82,7 +68,7 @@ def _pairs(statements: Sequence[Statement], results: Sequence[Operand]) -> Renam
     names: Renaming = {}
     for array in arrays:
         region = statements[array.first]
-        if not isinstance(region, Parallel):
+        if not isinstance(region, ir.Parallel):
             continue
         for old in dying.get(array.first, ()):
             same = old.extents == array.extents and old.variable.type == array.variable.type
@@ -112,7 +98,7 @@ class _Uses:
     def __init__(self, arrays: Sequence[_Array]) -> None:
         self.owners = {array.variable: array for array in arrays}
 
-    def visit(self, place: int, statement: Statement) -> None:
+    def visit(self, place: int, statement: ir.Statement) -> None:
         if isinstance(statement, Let) and isinstance(statement.rhs, AnyView):
             base, out = statement.rhs.base, statement.out
             owner = self.owners.get(base)
@@ -127,13 +113,13 @@ class _Uses:
             if array.first == array.made:
                 array.first = place
 
-    def mentions(self, statement: Statement) -> Iterator[_Array]:
+    def mentions(self, statement: ir.Statement) -> Iterator[_Array]:
         for variable in mentioned(statement):
             owner = self.owners.get(variable) if isinstance(variable, Var) else None
             if owner is not None:
-                owner.escapes |= isinstance(statement, Write | Declare | Opaque | Call)
+                owner.escapes |= isinstance(statement, ir.Write | ir.Declare | ir.Opaque | ir.Call)
                 yield owner
-        for block in blocks_of(statement):
+        for block in ir.blocks_of(statement):
             for inner in block.statements:
                 for owner in self.mentions(inner):
                     if isinstance(inner, Let) and isinstance(inner.rhs, AnyView):
@@ -147,7 +133,7 @@ class _Uses:
                 owner.escapes = True
 
 
-def _same_elements(region: Parallel, new: dict[Var, Shape | None], old: dict[Var, Shape | None]) -> bool:
+def _same_elements(region: ir.Parallel, new: dict[Var, Shape | None], old: dict[Var, Shape | None]) -> bool:
     """Whether each point of the region reads `old` only where it writes `new`, and before it does."""
     indices: set[tuple[Operand, ...]] = set()
     shapes: set[Shape | None] = set()
@@ -163,20 +149,20 @@ def _same_elements(region: Parallel, new: dict[Var, Shape | None], old: dict[Var
                     indices.add(where)
                     shapes.add(old[array])
                     blocks.append((block, loops))
-                case Store(array, where, _) if array in new or array in old:
+                case ir.Store(array, where, _) if array in new or array in old:
                     if array in old:
                         return False
                     written = True
                     indices.add(where)
                     shapes.add(new[array])
                     blocks.append((block, loops))
-                case For(index=index, body=body):
+                case ir.For(index=index, body=body):
                     if not visit(body, (*loops, index)):
                         return False
                 case _:
                     if any(array in new or array in old for array in mentioned(statement)):
                         return False
-                    if not all(visit(inner, loops) for inner in blocks_of(statement)):
+                    if not all(visit(inner, loops) for inner in ir.blocks_of(statement)):
                         return False
         return True
 

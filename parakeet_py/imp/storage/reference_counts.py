@@ -21,28 +21,11 @@ from dataclasses import replace
 from parakeet_py.base import grammar
 from parakeet_py.base.grammar import Leaf, Use
 from parakeet_py.base.types import Array, Object
-from parakeet_py.imp.ir import (
-    Block,
-    Call,
-    Cell,
-    Declare,
-    For,
-    If,
-    Let,
-    NewArray,
-    Opaque,
-    Read,
-    Release,
-    Retain,
-    Statement,
-    While,
-    Write,
-    blocks_of,
-    walk,
-)
+from parakeet_py.imp import ir
+from parakeet_py.imp.ir import Block, Let
 from parakeet_py.typed_ir.ir import AnyView, Operand, Var
 
-Owner = Var | Cell
+Owner = Var | ir.Cell
 
 
 def counted(kind: object) -> bool:
@@ -53,7 +36,7 @@ def counted(kind: object) -> bool:
 _parts = grammar.collector(lambda leaf, uses: leaf is Leaf.PLACE or (leaf is Leaf.OPERAND and Use.BINDS not in uses))
 
 
-def mentioned(statement: Statement) -> list[Var | Cell]:
+def mentioned(statement: ir.Statement) -> list[Var | ir.Cell]:
     """The arrays, objects and their cells that a statement itself mentions (not those in its blocks)."""
     return [one for one in _parts(statement) if counted(one.type)]
 
@@ -61,34 +44,34 @@ def mentioned(statement: Statement) -> list[Var | Cell]:
 class _Manager:
     def __init__(self, body: Block) -> None:
         self.owners: dict[Owner, Owner] = {}
-        self.carried: set[Cell] = set()  # cells that hold something before every write
-        for statement in walk(body):
+        self.carried: set[ir.Cell] = set()  # cells that hold something before every write
+        for statement in ir.walk(body):
             self.learn(statement)
 
-    def learn(self, statement: Statement) -> None:
+    def learn(self, statement: ir.Statement) -> None:
         owners = self.owners
         match statement:
-            case Let(out, NewArray(_, "heap")):
+            case Let(out, ir.NewArray(_, "heap")):
                 owners[out] = out
-            case Let(out, AnyView(source) | Read(source)) if counted(out.type):
+            case Let(out, AnyView(source) | ir.Read(source)) if counted(out.type):
                 if source in owners:
                     owners[out] = owners[source]
-            case Declare(cell, init) if counted(cell.type):
+            case ir.Declare(cell, init) if counted(cell.type):
                 owners[cell] = cell
                 if init is not None:
                     self.carried.add(cell)
-            case Opaque(outs) | Call(outs):
+            case ir.Opaque(outs) | ir.Call(outs):
                 for out in outs:
                     if counted(out.type):
                         owners[out] = out
 
-    def uses(self, statement: Statement, into: set[Owner]) -> None:
+    def uses(self, statement: ir.Statement, into: set[Owner]) -> None:
         """The owners that a statement mentions, blocks included."""
         owners = self.owners
         for place in mentioned(statement):
             if place in owners:
                 into.add(owners[place])
-        for block in blocks_of(statement):
+        for block in ir.blocks_of(statement):
             for inner in block.statements:
                 self.uses(inner, into)
 
@@ -100,10 +83,10 @@ class _Manager:
         for number, group in enumerate(groups):
             for statement in group:
                 match statement:
-                    case Let(out, NewArray(_, "heap")) | Declare(cell=out) if counted(out.type):
+                    case Let(out, ir.NewArray(_, "heap")) | ir.Declare(cell=out) if counted(out.type):
                         mine.add(out)
                         last[out] = number
-                    case Opaque(outs) | Call(outs):
+                    case ir.Opaque(outs) | ir.Call(outs):
                         for out in outs:
                             if counted(out.type):
                                 mine.add(out)
@@ -119,17 +102,17 @@ class _Manager:
         for owner, number in last.items():
             if owner in mine:
                 dying[number].append(owner)
-        sink: list[Statement] = []
+        sink: list[ir.Statement] = []
         for number, group in enumerate(groups):
             values = [value for value in map(_copied, group) if value is not None]
             moved, retained = self.hand_over(values, dying[number])
-            sink += [Retain(value) for value in retained]
-            sink += [Release(s.cell) for s in group if isinstance(s, Write) and s.cell in self.carried]
+            sink += [ir.Retain(value) for value in retained]
+            sink += [ir.Release(s.cell) for s in group if isinstance(s, ir.Write) and s.cell in self.carried]
             sink += [self.statement(statement) for statement in group]
-            sink += [Release(owner) for owner in dying[number] if owner not in moved]
+            sink += [ir.Release(owner) for owner in dying[number] if owner not in moved]
         values = [result for result in results if isinstance(result, Var) and counted(result.type)]
         moved, retained = self.hand_over(values, dying[len(groups)])
-        sink += [Retain(value) for value in retained]
+        sink += [ir.Retain(value) for value in retained]
         return Block(tuple(sink))
 
     def hand_over(self, values: Sequence[Var], dying: Sequence[Owner]) -> tuple[set[Owner], list[Var]]:
@@ -144,23 +127,23 @@ class _Manager:
                 retained.append(value)
         return moved, retained
 
-    def statement(self, statement: Statement) -> Statement:
+    def statement(self, statement: ir.Statement) -> ir.Statement:
         match statement:
-            case If(_, then, orelse):
+            case ir.If(_, then, orelse):
                 return replace(statement, then=self.block(then), orelse=self.block(orelse))
-            case For(body=body):
+            case ir.For(body=body):
                 return replace(statement, body=self.block(body))
-            case While(head, _, body):
+            case ir.While(head, _, body):
                 return replace(statement, head=self.block(head), body=self.block(body))
             case _:
                 return statement
 
 
-def _groups(statements: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
+def _groups(statements: Sequence[ir.Statement]) -> Iterator[tuple[ir.Statement, ...]]:
     """Statements one by one, but writes to counted cells that follow each other together."""
-    group: list[Statement] = []
+    group: list[ir.Statement] = []
     for statement in statements:
-        if isinstance(statement, Write) and (counted(statement.cell.type) or group):
+        if isinstance(statement, ir.Write) and (counted(statement.cell.type) or group):
             group.append(statement)
             continue
         if group:
@@ -171,10 +154,10 @@ def _groups(statements: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
         yield tuple(group)
 
 
-def _copied(statement: Statement) -> Var | None:
+def _copied(statement: ir.Statement) -> Var | None:
     """The counted value of which a statement keeps a copy."""
     match statement:
-        case Write(_, Var() as value) | Declare(_, Var() as value) if counted(value.type):
+        case ir.Write(_, Var() as value) | ir.Declare(_, Var() as value) if counted(value.type):
             return value
         case _:
             return None

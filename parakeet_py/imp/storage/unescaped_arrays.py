@@ -8,22 +8,8 @@ it: what was stored there makes no difference, and one run is enough.
 from __future__ import annotations
 
 from parakeet_py.base.types import Array
-from parakeet_py.typed_ir.ir import (
-    PARALLEL,
-    Alloc,
-    AnyView,
-    Call,
-    For,
-    Function,
-    If,
-    Opaque,
-    Operand,
-    Var,
-    While,
-    blocks_of,
-    operands_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir as typed
+from parakeet_py.typed_ir.ir import Function, Operand, Var
 
 
 def private_arrays(function: Function) -> frozenset[Var]:
@@ -31,18 +17,18 @@ def private_arrays(function: Function) -> frozenset[Var]:
     base: dict[Var, Var] = {}
     made: list[Var] = []
     handed: list[Operand] = []
-    for let in walk(function.body):
+    for let in typed.walk(function.body):
         match let.op:
-            case AnyView(source):
+            case typed.AnyView(source):
                 base[let.outs[0]] = source
-            case Opaque() | Call():
-                handed += operands_of(let.op)
-            case If() | For() | While():
-                handed += operands_of(let.op)
-                handed += [result for block in blocks_of(let.op) for result in block.results]
-            case _ if isinstance(let.op, (Alloc, *PARALLEL)):
+            case typed.Opaque() | typed.Call():
+                handed += typed.operands_of(let.op)
+            case typed.If() | typed.For() | typed.While():
+                handed += typed.operands_of(let.op)
+                handed += [result for block in typed.blocks_of(let.op) for result in block.results]
+            case _ if isinstance(let.op, (typed.Alloc, *typed.PARALLEL)):
                 made += [out for out in let.outs if isinstance(out.type, Array)]
-                handed += [result for block in blocks_of(let.op) for result in block.results]
+                handed += [result for block in typed.blocks_of(let.op) for result in block.results]
 
     def root(array: Var) -> Var:
         while array in base:

@@ -14,20 +14,8 @@ from parakeet_py.base.types import Array, Scalar, is_complex
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.typed_ir.ir import (
-    Cast,
-    Const,
-    Load,
-    Matmul,
-    Operand,
-    Prim,
-    Reduce,
-    Reshape,
-    Var,
-    View,
-    ViewAxis,
-    dtype_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Const, Operand, Var, dtype_of
 
 
 @record
@@ -75,14 +63,14 @@ def zero_of(dtype: str) -> Const:
     return Const(0j if is_complex(dtype) else 0.0 if dtype.startswith("float") else 0, Scalar(dtype))
 
 
-def of_matmul(lo: Lowering, op: Matmul) -> Product:
+def of_matmul(lo: Lowering, op: ir.Matmul) -> Product:
     """A product of two matrices."""
     left, right, out = (lo.array(var) for var in (op.left, op.right, op.out))
     extents = lo.extent(out, 0), lo.extent(out, 1), lo.extent(left, 1)
     return Product(Factor(left, False), Factor(right, True), out, *extents, True)
 
 
-def of_reduction(lo: Lowering, op: Reduce, out: Var) -> Product | None:
+def of_reduction(lo: Lowering, op: ir.Reduce, out: Var) -> Product | None:
     """A reduction as a product that is left in `out`; None if it is none."""
     if len(op.indices) != 2 or len(op.reduced_indices) != 1 or primitives(op.combine) != ("add",):
         return None
@@ -91,7 +79,7 @@ def of_reduction(lo: Lowering, op: Reduce, out: Var) -> Product | None:
         return None
     definitions = {let.outs[0]: let.op for let in op.body.statements if let.outs}
     match definitions.get(op.body.results[0]) if isinstance(op.body.results[0], Var) else None:
-        case Prim("mul", (first, second)):
+        case ir.Prim("mul", (first, second)):
             loads = [_loaded(definitions, operand) for operand in (first, second)]
         case _:
             return None
@@ -112,13 +100,13 @@ def of_reduction(lo: Lowering, op: Reduce, out: Var) -> Product | None:
     return Product(left, right, out, extents[0], extents[1], extents[2], halves and as_they_are)
 
 
-def _loaded(definitions: Mapping[Var, object], operand: Operand) -> Load | None:
+def _loaded(definitions: Mapping[Var, object], operand: Operand) -> ir.Load | None:
     """The element that an operand is, perhaps cast."""
     while isinstance(operand, Var):
         match definitions.get(operand):
-            case Cast(arg):
+            case ir.Cast(arg):
                 operand = arg
-            case Load() as load:
+            case ir.Load() as load:
                 return load
             case _:
                 return None
@@ -134,9 +122,9 @@ def _needed(definitions: Mapping[Var, object], result: Operand) -> set[Var]:
         if isinstance(operand, Var) and operand in definitions and operand not in found:
             found.add(operand)
             match definitions[operand]:
-                case Prim(_, args):
+                case ir.Prim(_, args):
                     waiting += args
-                case Cast(arg):
+                case ir.Cast(arg):
                     waiting.append(arg)
     return found
 
@@ -146,8 +134,8 @@ def flat(lo: Lowering, factor: Factor) -> tuple[Var, Operand]:
     array, kind = factor.array, array_type(factor.array)
     extents = lo.extent(array, 0), lo.extent(array, 1)
     if kind.layout == "F":
-        axes = tuple(ViewAxis(axis, extents[axis], ONE) for axis in (1, 0))
-        array = lo.let(array.name, Array(kind.dtype, 2, "C"), View(array, (ZERO, ZERO), axes))
+        axes = tuple(ir.ViewAxis(axis, extents[axis], ONE) for axis in (1, 0))
+        array = lo.let(array.name, Array(kind.dtype, 2, "C"), ir.View(array, (ZERO, ZERO), axes))
         extents = extents[1], extents[0]
-    line = lo.let(array.name, Array(kind.dtype, 1, "C"), Reshape(array, (lo.multiply(*extents),)))
+    line = lo.let(array.name, Array(kind.dtype, 1, "C"), ir.Reshape(array, (lo.multiply(*extents),)))
     return line, extents[1]

@@ -16,23 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from parakeet_py.base.types import INTEGERS, Scalar
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    Block,
-    Cast,
-    Const,
-    Dim,
-    For,
-    If,
-    Let,
-    Op,
-    Operand,
-    Prim,
-    Var,
-    While,
-    blocks_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.facts import LARGEST_EXTENT, Facts
 from parakeet_py.typed_ir.passes.analysis.intervals import (
     FULL,
@@ -80,7 +65,7 @@ class Ranges:
             if isinstance(now, Var):
                 self.interval[now] = interval
         self.moved: dict[Var, tuple[Var, int, int]] = {}  # a parameter of a loop around, plus something in [low, high]
-        self.comparisons: dict[Var, Prim] = {}
+        self.comparisons: dict[Var, ir.Prim] = {}
         self.overflowing: set[Var] = set()
 
     def of(self, operand: Operand) -> Interval:
@@ -103,10 +88,10 @@ class Ranges:
 
     # ---- loops ----
 
-    def loop(self, outs: Sequence[Var], op: For | While) -> None:
+    def loop(self, outs: Sequence[Var], op: ir.For | ir.While) -> None:
         """Evaluate a loop until its parameters settle."""
         skip = 1 if op.stoppable else 0
-        turns = self.turns(op) if isinstance(op, For) else MOST_TURNS
+        turns = self.turns(op) if isinstance(op, ir.For) else MOST_TURNS
         results, outs = op.body.results[skip:], outs[skip:]
         integers = [place for place, param in enumerate(op.params) if _is_integer(param)]
         start = {place: self.of(op.inits[place]) for place in integers}
@@ -135,7 +120,7 @@ class Ranges:
                 low, high = min(0, step[0]) * turns, max(0, step[1]) * turns
                 self.moved[outs[place]] = (before[0], before[1] + low, before[2] + high)
 
-    def turns(self, op: For) -> int | None:
+    def turns(self, op: ir.For) -> int | None:
         """The most turns of a loop; notes the interval of its index."""
         start, stop, step = self.of(op.start), self.of(op.stop), self.of(op.step)
         if step[0] > 0:
@@ -147,15 +132,15 @@ class Ranges:
         self.interval[op.index] = FULL
         return None
 
-    def turn(self, op: For | While) -> None:
-        if isinstance(op, For):
+    def turn(self, op: ir.For | ir.While) -> None:
+        if isinstance(op, ir.For):
             self.block(op.body)
             return
         self.block(op.condition)
         self.under(op.condition.results[0], True, op.body)
 
     def handed_on(
-        self, op: For | While, place: int, result: Operand, start: Interval, turns: int | None
+        self, op: ir.For | ir.While, place: int, result: Operand, start: Interval, turns: int | None
     ) -> tuple[Interval, Interval | None]:
         """The interval of what a parameter is, as far as this round shows, and the step, if it moves by steps."""
         moved = self.moved.get(result) if isinstance(result, Var) else None
@@ -178,24 +163,24 @@ class Ranges:
 
     def statement(self, let: Let) -> None:
         match let.op:
-            case Prim() as op:
+            case ir.Prim() as op:
                 self.primitive(let.outs[0], op)
-            case Cast(arg):
+            case ir.Cast(arg):
                 out = let.outs[0]
                 if _is_integer(out):
                     self.interval[out] = self.converted(arg)
-            case Dim():
+            case ir.Dim():
                 self.interval[let.outs[0]] = (0, LARGEST_EXTENT)
-            case If(condition, then, orelse):
+            case ir.If(condition, then, orelse):
                 self.branch(let, condition, then, orelse)
-            case For() | While() as op:
+            case ir.For() | ir.While() as op:
                 self.loop(let.outs, op)
             case _:
                 for out in let.outs:
                     if _is_integer(out):
                         self.interval[out] = FULL
 
-    def primitive(self, out: Var, op: Prim) -> None:
+    def primitive(self, out: Var, op: ir.Prim) -> None:
         if not _is_integer(out):
             if op.name in _NEGATED:
                 self.comparisons[out] = op
@@ -207,7 +192,7 @@ class Ranges:
         intervals = [self.of(arg) for arg in args]
         exact = of_primitive(op.name, intervals)
         fits = exact[0] >= LEAST and exact[1] <= GREATEST
-        if op.name in CHECKED:
+        if op.name in ir.CHECKED:
             self.overflowing.discard(out)
             if not fits:
                 self.overflowing.add(out)
@@ -217,13 +202,13 @@ class Ranges:
         self.moved.pop(out, None)
         before = self.moved.get(args[0]) if isinstance(args[0], Var) else None
         match op.name:
-            case "add" | "add_checked" if fits or op.name in CHECKED:
+            case "add" | "add_checked" if fits or op.name in ir.CHECKED:
                 after = self.moved.get(args[1]) if isinstance(args[1], Var) else None
                 if before is not None:
                     self.move(out, before, intervals[1])
                 elif after is not None:
                     self.move(out, after, intervals[0])
-            case "sub" | "sub_checked" if before is not None and (fits or op.name in CHECKED):
+            case "sub" | "sub_checked" if before is not None and (fits or op.name in ir.CHECKED):
                 self.move(out, before, (-intervals[1][1], -intervals[1][0]))
             case "select":
                 self.either(out, args[0], args[1])
@@ -295,7 +280,7 @@ class Ranges:
 def handed_on(facts: Facts, outside: Callable[[Operand], Operand], let: Let) -> dict[Var, Interval]:
     """Intervals of a loop's int64 parameters and outs, where there is something to gain by them."""
     op = let.op
-    assert isinstance(op, For | While)
+    assert isinstance(op, ir.For | ir.While)
     if not any(_is_integer(param) for param in op.params) or not may_overflow(op.body):
         return {}
     ranges = Ranges(facts, outside)
@@ -308,7 +293,7 @@ def handed_on(facts: Facts, outside: Callable[[Operand], Operand], let: Let) -> 
 def small_enough(facts: Facts, outside: Callable[[Operand], Operand], let: Let) -> dict[Var, Interval]:
     """Intervals of numbers from outside that keep what loops compute from overflowing, if some gain by that."""
     op = let.op
-    assert isinstance(op, For | While)
+    assert isinstance(op, ir.For | ir.While)
     units = list(_units(op))
     if not units:
         return {}
@@ -344,43 +329,45 @@ def small_enough(facts: Facts, outside: Callable[[Operand], Operand], let: Let) 
     return {var: interval for var, interval in needed.items() if isinstance(var, Var)}
 
 
-def _units(op: For | While) -> Iterator[set[Var]]:
+def _units(op: ir.For | ir.While) -> Iterator[set[Var]]:
     """The checked primitives of each loop that would gain without: of innermost ones, but for those with a division
     that takes longer than all else, and of those that accumulate what loops in them find."""
-    inside = [let for block in ((op.body,) if isinstance(op, For) else (op.condition, op.body)) for let in walk(block)]
-    loops = [let.op for let in inside if isinstance(let.op, For | While)]
-    nested = {id(one) for loop in loops for block in blocks_of(loop) for one in _loops(block)}
+    inside = [
+        let for block in ((op.body,) if isinstance(op, ir.For) else (op.condition, op.body)) for let in ir.walk(block)
+    ]
+    loops = [let.op for let in inside if isinstance(let.op, ir.For | ir.While)]
+    nested = {id(one) for loop in loops for block in ir.blocks_of(loop) for one in _loops(block)}
     for loop in loops:
         if id(loop) not in nested:
             yield from _units(loop)
-    inner = {*op.params, *([op.index] if isinstance(op, For) else ()), *[out for let in inside for out in let.outs]}
+    inner = {*op.params, *([op.index] if isinstance(op, ir.For) else ()), *[out for let in inside for out in let.outs]}
     checked: set[Var] = set()
     for let in inside:
         match let.op:
-            case Prim("floordiv" | "mod", (_, Var() as divisor)) if (
+            case ir.Prim("floordiv" | "mod", (_, Var() as divisor)) if (
                 not loops and divisor in inner and _is_integer(divisor)
             ):
                 return
-            case Prim(name) if name in CHECKED:
+            case ir.Prim(name) if name in ir.CHECKED:
                 checked.add(let.outs[0])
-    if checked and (not loops or (isinstance(op, For) and any(map(_is_integer, op.params)))):
+    if checked and (not loops or (isinstance(op, ir.For) and any(map(_is_integer, op.params)))):
         yield checked
 
 
 def _loops(block: Block) -> Iterator[Op]:
-    return (let.op for let in walk(block) if isinstance(let.op, For | While))
+    return (let.op for let in ir.walk(block) if isinstance(let.op, ir.For | ir.While))
 
 
 def may_overflow(block: Block) -> bool:
     for let in block.statements:
         op: Op = let.op
-        if isinstance(op, Prim):
-            if op.name in CHECKED:
+        if isinstance(op, ir.Prim):
+            if op.name in ir.CHECKED:
                 return True
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             if may_overflow(op.then) or may_overflow(op.orelse):
                 return True
-        elif isinstance(op, For | While) and may_overflow(op.body):
+        elif isinstance(op, ir.For | ir.While) and may_overflow(op.body):
             return True
     return False
 

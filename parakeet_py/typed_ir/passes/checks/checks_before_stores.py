@@ -11,27 +11,8 @@ stored into it.
 
 from __future__ import annotations
 
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    Block,
-    Call,
-    Check,
-    For,
-    If,
-    Let,
-    Load,
-    Matmul,
-    Operand,
-    Prim,
-    Routine,
-    Scatter,
-    Store,
-    Var,
-    While,
-    binders_of,
-    blocks_of,
-    operands_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Let, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 
 
@@ -64,52 +45,52 @@ class _Foresight:
 
     def statement(self, let: Let, control: bool) -> bool:
         op = let.op
-        late = control or any(self.is_late(operand) for operand in operands_of(op))
+        late = control or any(self.is_late(operand) for operand in ir.operands_of(op))
         match op:
-            case Check():
+            case ir.Check():
                 return late
-            case Call():
+            case ir.Call():
                 return True
-            case Prim(name) if name in CHECKED and late:
+            case ir.Prim(name) if name in ir.CHECKED and late:
                 return True
-            case Load(array, _):
+            case ir.Load(array, _):
                 late |= self.reads(array)
-            case Store(array, _, _):
+            case ir.Store(array, _, _):
                 self.writes(array, late)
-            case Scatter(target=target):
+            case ir.Scatter(target=target):
                 late |= self.reads(target)
                 self.writes(target, True)
-            case Matmul(out, left, right):
+            case ir.Matmul(out, left, right):
                 self.writes(out, late or self.reads(left) or self.reads(right))
-            case Routine(_, outs, ins):
+            case ir.Routine(_, outs, ins):
                 late |= any(self.reads(array) for array in (*outs, *ins))
                 for array in outs:
                     self.writes(array, late)
-            case For() | While():
+            case ir.For() | ir.While():
                 return self.loop(let, late, control)
             case _:
                 pass
         if late:
-            self.late.update(binders_of(op))
-        for block in blocks_of(op):
+            self.late.update(ir.binders_of(op))
+        for block in ir.blocks_of(op):
             if self.fails(block, late):
                 return True
-            late |= any(self.is_late(result) for result in block.results) and not isinstance(op, If)
-        if late or any(self.is_late(result) for block in blocks_of(op) for result in block.results):
+            late |= any(self.is_late(result) for result in block.results) and not isinstance(op, ir.If)
+        if late or any(self.is_late(result) for block in ir.blocks_of(op) for result in block.results):
             self.late.update(let.outs)
         return False
 
     def loop(self, let: Let, late: bool, control: bool) -> bool:
         """A loop's later iterations see what earlier ones have stored and handed on."""
         op = let.op
-        assert isinstance(op, For | While)
-        bounds = control or (isinstance(op, For) and any(map(self.is_late, (op.start, op.stop, op.step))))
+        assert isinstance(op, ir.For | ir.While)
+        bounds = control or (isinstance(op, ir.For) and any(map(self.is_late, (op.start, op.stop, op.step))))
         if late:
-            self.late.update(binders_of(op))
+            self.late.update(ir.binders_of(op))
         before = -1
         while before != len(self.late) + len(self.stored):
             before = len(self.late) + len(self.stored)
-            if isinstance(op, While) and (
+            if isinstance(op, ir.While) and (
                 self.fails(op.condition, bounds) or any(map(self.is_late, op.condition.results))
             ):
                 return True

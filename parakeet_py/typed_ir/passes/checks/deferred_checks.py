@@ -12,49 +12,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from parakeet_py.base.types import BOOL, is_float
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    Block,
-    Cast,
-    Check,
-    Const,
-    Dim,
-    If,
-    Let,
-    Load,
-    Operand,
-    Prim,
-    Store,
-    Var,
-    dtype_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Let, Operand, Var, dtype_of
 
-_Definitions = Mapping[Var, Prim | Cast | None]
+_Definitions = Mapping[Var, ir.Prim | ir.Cast | None]
 _TRUE = Const(True, BOOL)
 
 
 def can_wait(body: Block) -> bool:
     """Whether a body is branches of scalar statements, and all its checks may be made after it."""
-    definitions: dict[Var, Prim | Cast | None] = {}  # None: an element, or as a branch went
+    definitions: dict[Var, ir.Prim | ir.Cast | None] = {}  # None: an element, or as a branch went
     indices: list[Operand] = []
     checks: list[Operand] = []
-    for let in walk(body):
+    for let in ir.walk(body):
         match let.op:
-            case Prim(name):
-                if name in CHECKED:
+            case ir.Prim(name):
+                if name in ir.CHECKED:
                     return False
                 definitions[let.outs[0]] = let.op
-            case Cast():
+            case ir.Cast():
                 definitions[let.outs[0]] = let.op
-            case Load(indices=places) | Store(indices=places):
+            case ir.Load(indices=places) | ir.Store(indices=places):
                 indices += places
                 definitions.update((out, None) for out in let.outs)
-            case If():
+            case ir.If():
                 definitions.update((out, None) for out in let.outs)
-            case Check(condition=condition):
+            case ir.Check(condition=condition):
                 checks.append(condition)
-            case Dim():
+            case ir.Dim():
                 pass
             case _:
                 return False
@@ -72,9 +57,9 @@ def _loaded(definitions: _Definitions, operand: Operand) -> bool:
     if not isinstance(operand, Var) or operand not in definitions:
         return False
     match definitions[operand]:
-        case Prim(_, args):
+        case ir.Prim(_, args):
             return any(_loaded(definitions, arg) for arg in args)
-        case Cast(arg):
+        case ir.Cast(arg):
             return _loaded(definitions, arg)
     return True
 
@@ -82,13 +67,13 @@ def _loaded(definitions: _Definitions, operand: Operand) -> bool:
 def _learned(definitions: _Definitions, condition: Operand, value: bool) -> Iterator[tuple[Operand, ...]]:
     """The operands of the comparisons that are known once a condition is."""
     match definitions.get(condition) if isinstance(condition, Var) else None:
-        case Prim("not", (arg,)):
+        case ir.Prim("not", (arg,)):
             yield from _learned(definitions, arg, not value)
-        case Prim("and" | "or" as name, args) if dtype_of(condition) == "bool":
+        case ir.Prim("and" | "or" as name, args) if dtype_of(condition) == "bool":
             if (name == "and") == value:
                 for arg in args:
                     yield from _learned(definitions, arg, value)
-        case Prim(_, args):
+        case ir.Prim(_, args):
             yield args
         case _:
             yield (condition,)
@@ -104,22 +89,22 @@ def outcome(body: Block) -> tuple[tuple[Let, ...], Operand | None]:
     for let in body.statements:
         holds: Operand | None = None
         match let.op:
-            case Store():
+            case ir.Store():
                 continue
-            case Check(condition=condition):
+            case ir.Check(condition=condition):
                 holds = condition
-            case If(condition, then, orelse):
+            case ir.If(condition, then, orelse):
                 (left, left_ok), (right, right_ok) = outcome(then), outcome(orelse)
                 outs, ends = let.outs, (then.results, orelse.results)
                 if left_ok is not None or right_ok is not None:
                     holds = Var("ok", BOOL)
                     outs, ends = (*outs, holds), ((*ends[0], left_ok or _TRUE), (*ends[1], right_ok or _TRUE))
-                statements.append(Let(outs, If(condition, Block(left, ends[0]), Block(right, ends[1])), let.pos))
+                statements.append(Let(outs, ir.If(condition, Block(left, ends[0]), Block(right, ends[1])), let.pos))
             case _:
                 statements.append(let)
         if holds is not None and ok is not None:
             both = Var("ok", BOOL)
-            statements.append(Let((both,), Prim("and", (ok, holds)), let.pos))
+            statements.append(Let((both,), ir.Prim("and", (ok, holds)), let.pos))
             holds = both
         ok = ok if holds is None else holds
     return tuple(statements), ok
@@ -129,10 +114,10 @@ def without_checks(body: Block) -> Block:
     """A body without its checks."""
     statements: list[Let] = []
     for let in body.statements:
-        if isinstance(let.op, If):
+        if isinstance(let.op, ir.If):
             let = Let(
-                let.outs, If(let.op.condition, without_checks(let.op.then), without_checks(let.op.orelse)), let.pos
+                let.outs, ir.If(let.op.condition, without_checks(let.op.then), without_checks(let.op.orelse)), let.pos
             )
-        if not isinstance(let.op, Check):
+        if not isinstance(let.op, ir.Check):
             statements.append(let)
     return Block(tuple(statements), body.results)

@@ -19,21 +19,8 @@ from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL, PYINT
-from parakeet_py.typed_ir.ir import (
-    Block,
-    Check,
-    Const,
-    Dim,
-    Failure,
-    Function,
-    If,
-    Op,
-    Operand,
-    Prim,
-    Var,
-    dtype_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.facts import LARGEST_EXTENT
 from parakeet_py.typed_ir.passes.analysis.linear import Linear, atom
 from parakeet_py.typed_ir.rewrite import fresh_copy
@@ -41,7 +28,7 @@ from parakeet_py.typed_ir.writer import Writer, index_const, linear_value
 
 _MOST_STATEMENTS = 600  # a larger function is not copied
 _MOST_TESTS = 24
-GENERAL = Failure("Respecialize", "")  # raised on entry by a function that was made for the usual case only
+GENERAL = ir.Failure("Respecialize", "")  # raised on entry by a function that was made for the usual case only
 Terms = tuple[tuple[Var, int], ...]
 
 
@@ -57,11 +44,11 @@ def version_equal_extents(function: Function, guarded: bool = False) -> Function
     writer = Writer(function.body.statements[0].pos)
     condition = analysis.condition(writer, tests)
     if guarded:
-        writer.let(Check(condition, GENERAL))
+        writer.let(ir.Check(condition, GENERAL))
         body = Block((*writer.statements, *function.body.statements), function.body.results)
         return _with_body(function, body)
     outs = tuple([Var(r.name if isinstance(r, Var) else "t", r.type) for r in function.body.results])
-    writer.let(If(condition, fresh_copy(function.body), function.body), *outs)
+    writer.let(ir.If(condition, fresh_copy(function.body), function.body), *outs)
     return _with_body(function, writer.block(*outs))
 
 
@@ -87,21 +74,26 @@ class _Analysis:
         self.definitions: dict[Var, Op] = {}
         self.dims: dict[tuple[Var, int], Var] = {}  # an axis of a parameter -> a variable that stands for its extent
         for let in function.statements():
-            if isinstance(let.op, Prim | Dim):
+            if isinstance(let.op, ir.Prim | ir.Dim):
                 self.definitions[let.outs[0]] = let.op
-            if isinstance(let.op, Dim) and let.op.array in self.params:
+            if isinstance(let.op, ir.Dim) and let.op.array in self.params:
                 self.dims.setdefault((let.op.array, let.op.axis), Var("n", PYINT))
 
     # ---- what to test ----
 
     def tests(self) -> _Tests | None:
-        conditions = [let.op.condition for let in walk(self.function.body) if isinstance(let.op, Check)]
+        conditions = [let.op.condition for let in ir.walk(self.function.body) if isinstance(let.op, ir.Check)]
         certain = {part for condition in conditions for part in self.parts(condition, "and")}
         tests = _Tests({}, {})
         for condition in conditions:
             for part in self.parts(condition, "or"):
                 op = self.definitions.get(part)
-                if part not in certain and isinstance(op, Prim) and op.name == "eq" and dtype_of(op.args[0]) == "int64":
+                if (
+                    part not in certain
+                    and isinstance(op, ir.Prim)
+                    and op.name == "eq"
+                    and dtype_of(op.args[0]) == "int64"
+                ):
                     left, right = op.args
                     if isinstance(left, Var) and isinstance(right, Var):
                         self.add(left, right, tests)
@@ -111,7 +103,7 @@ class _Analysis:
         """The conditions that are joined by `name`."""
         if isinstance(condition, Var):
             op = self.definitions.get(condition)
-            if isinstance(op, Prim) and op.name == name:
+            if isinstance(op, ir.Prim) and op.name == name:
                 for arg in op.args:
                     yield from self.parts(arg, name)
             else:
@@ -147,14 +139,14 @@ class _Analysis:
         if operand in self.params:
             return atom(operand)
         op = self.definitions.get(operand)
-        if isinstance(op, Dim):
+        if isinstance(op, ir.Dim):
             var = self.dims.get((op.array, op.axis))
             return None if var is None else atom(var)
-        if not isinstance(op, Prim):
+        if not isinstance(op, ir.Prim):
             return None
         if op.name == "select":
             test = self.definitions.get(op.args[0]) if isinstance(op.args[0], Var) else None
-            if not isinstance(test, Prim) or test.name != "lt" or test.args[1] != index_const(0):
+            if not isinstance(test, ir.Prim) or test.name != "lt" or test.args[1] != index_const(0):
                 return None
             bound, chosen = self.usual(test.args[0], needed), self.usual(op.args[2], needed)
             if bound is not None:
@@ -194,13 +186,13 @@ class _Analysis:
         if not isinstance(left, Var) or not isinstance(right, Var):
             return False
         one, two = self.definitions.get(left), self.definitions.get(right)
-        if isinstance(one, Dim) and isinstance(two, Dim):
+        if isinstance(one, ir.Dim) and isinstance(two, ir.Dim):
             first, second = self.dims.get((one.array, one.axis)), self.dims.get((two.array, two.axis))
             if first is None or second is None:
                 return False
             differing.append(atom(first) - atom(second))
             return True
-        if not isinstance(one, Prim) or not isinstance(two, Prim) or one.name != two.name:
+        if not isinstance(one, ir.Prim) or not isinstance(two, ir.Prim) or one.name != two.name:
             return False
         return all([self.unify(x, y, differing) for x, y in zip(one.args, two.args, strict=True)])
 
@@ -211,7 +203,7 @@ class _Analysis:
         used = {var: None for terms in (*tests.equal, *tests.least) for var, _ in terms}
         for (array, axis), var in self.dims.items():
             if var in used:
-                writer.let(Dim(array, axis), var)
+                writer.let(ir.Dim(array, axis), var)
         parts: list[Operand] = []
         for var in used:
             if var in self.params:

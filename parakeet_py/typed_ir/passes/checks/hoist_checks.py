@@ -23,27 +23,8 @@ from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL
-from parakeet_py.typed_ir.ir import (
-    PARALLEL,
-    Block,
-    Check,
-    Const,
-    For,
-    Function,
-    If,
-    Let,
-    Load,
-    Operand,
-    Prim,
-    Store,
-    Var,
-    View,
-    While,
-    binders_of,
-    blocks_of,
-    dtype_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.facts import LARGEST_EXTENT
 from parakeet_py.typed_ir.passes.analysis.intervals import Interval
 from parakeet_py.typed_ir.passes.analysis.linear import Linear
@@ -61,8 +42,8 @@ _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "g
 
 def hoist_checks(function: Function) -> Function:
     """Give loops with checks a copy without, for when a test before the loop says they all hold."""
-    loops = [let.op for let in function.statements() if isinstance(let.op, For | While)]
-    if not any((isinstance(op, For) and _is_checked(op.body)) or may_overflow(op.body) for op in loops):
+    loops = [let.op for let in function.statements() if isinstance(let.op, ir.For | ir.While)]
+    if not any((isinstance(op, ir.For) and _is_checked(op.body)) or may_overflow(op.body) for op in loops):
         return function
     hoister = _Hoister(function)
     result = hoister.function(function)
@@ -79,14 +60,14 @@ def _kinds(block: Block) -> tuple[bool, bool, bool]:
     checks = accesses = operators = False
     for let in block.statements:
         op = let.op
-        if isinstance(op, Check):
+        if isinstance(op, ir.Check):
             checks = True
-        elif isinstance(op, Load | Store | View) or (isinstance(op, Prim) and op.name == "or"):
+        elif isinstance(op, ir.Load | ir.Store | ir.View) or (isinstance(op, ir.Prim) and op.name == "or"):
             accesses = True  # or extents that broadcast
-        elif isinstance(op, PARALLEL):
+        elif isinstance(op, ir.PARALLEL):
             operators = True
-            checks = checks or any(isinstance(inner.op, Check) for inner in walk(Block((let,))))
-        for inner_block in () if isinstance(op, PARALLEL) else blocks_of(op):
+            checks = checks or any(isinstance(inner.op, ir.Check) for inner in ir.walk(Block((let,))))
+        for inner_block in () if isinstance(op, ir.PARALLEL) else ir.blocks_of(op):
             inner = _kinds(inner_block)
             checks, accesses, operators = checks or inner[0], accesses or inner[1], operators or inner[2]
     return checks, accesses, operators
@@ -115,19 +96,19 @@ class _Hoister(Simplifier):
         level = len(self.loops)
         for out in let.outs:
             self.level_of[out] = level
-        for var in binders_of(let.op):
-            self.level_of[var] = level + isinstance(let.op, For)
+        for var in ir.binders_of(let.op):
+            self.level_of[var] = level + isinstance(let.op, ir.For)
         for loop in self.loops:
             loop.size += 1
-            loop.has_operators = loop.has_operators or isinstance(let.op, PARALLEL)
-        if not isinstance(let.op, For | While):
+            loop.has_operators = loop.has_operators or isinstance(let.op, ir.PARALLEL)
+        if not isinstance(let.op, ir.For | ir.While):
             return super().statement(let)
         loop = _Loop(small={} if self.around else small_enough(self.facts, self.operand, let))
         self.around += 1
-        if isinstance(let.op, For):
+        if isinstance(let.op, ir.For):
             self.loops.append(loop)
         new = super().statement(let)
-        if isinstance(let.op, For):
+        if isinstance(let.op, ir.For):
             self.loops.pop()
         self.around -= 1
         if loop.size > _MOST_STATEMENTS:
@@ -136,7 +117,7 @@ class _Hoister(Simplifier):
             return new  # in a loop of array operations, one more test each time round is nothing
         return self.versions(list(new) if new is not None else [let], loop)
 
-    def check(self, let: Let, op: Check) -> Sequence[Let] | None:
+    def check(self, let: Let, op: ir.Check) -> Sequence[Let] | None:
         new = self.descend(let)
         condition = self.operand(op.condition)
         if self.loops and isinstance(condition, Var) and self.hoist(condition):
@@ -175,7 +156,7 @@ class _Hoister(Simplifier):
     def as_forms(self, condition: Operand, truth: bool) -> list[Linear] | None:
         """Forms that are all >= 0 exactly when (or only if) the condition has this truth."""
         op = self.definitions.get(condition) if isinstance(condition, Var) else None
-        if not isinstance(op, Prim):
+        if not isinstance(op, ir.Prim):
             return None
         if op.name == "not":
             return self.as_forms(op.args[0], not truth)
@@ -205,7 +186,7 @@ class _Hoister(Simplifier):
     def equality(self, condition: Operand) -> list[Linear] | None:
         """Forms for the equality of two variables that is among the alternatives of a condition."""
         op = self.definitions.get(condition) if isinstance(condition, Var) else None
-        if not isinstance(op, Prim):
+        if not isinstance(op, ir.Prim):
             return None
         if op.name == "or":
             return self.equality(op.args[0]) or self.equality(op.args[1])
@@ -231,7 +212,7 @@ class _Hoister(Simplifier):
             return Linear(0) if budget else None
         _, _, var, k = max(inner, key=lambda item: item[:2])
         op = self.definitions.get(var)
-        if isinstance(op, Prim) and op.name == "select":
+        if isinstance(op, ir.Prim) and op.name == "select":
             # The wrap-around of a negative index: require that there are none.
             extra = self.as_forms(op.args[0], False)
             if extra is not None:
@@ -267,7 +248,7 @@ class _Hoister(Simplifier):
     def versions(self, statements: list[Let], loop: _Loop) -> list[Let]:
         """The loop (the last of `statements`) twice, under the test and not."""
         *before, original = statements
-        if not isinstance(original.op, For | While):
+        if not isinstance(original.op, ir.For | ir.While):
             return statements
         self.copied = True
         writer = Writer(original.pos)
@@ -278,7 +259,7 @@ class _Hoister(Simplifier):
         for let in (Let(outs, original.op, original.pos), Let(slow_outs, original.op, original.pos)):
             copy = fresh_copy(Block((let,), let.outs))
             copies.append(copy)
-        writer.let(If(condition, copies[0], copies[1]), *outs)
+        writer.let(ir.If(condition, copies[0], copies[1]), *outs)
         return [*before, *writer.statements]
 
     def test(self, writer: Writer, loop: _Loop) -> Operand:

@@ -13,22 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.base.types import Array
-from parakeet_py.typed_ir.ir import (
-    Alloc,
-    Block,
-    Function,
-    Let,
-    Load,
-    Map,
-    Op,
-    Operand,
-    Reduce,
-    Scan,
-    Store,
-    Var,
-    operands_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op
 
@@ -53,7 +39,7 @@ class _Renamer(Rewriter):
     def statement(self, let: Let) -> Sequence[Let] | None:
         new = self.descend(let)
         made = new[0] if new else let
-        targets = self.covered(made) if isinstance(made.op, Map) else []
+        targets = self.covered(made) if isinstance(made.op, ir.Map) else []
         if targets:
             made = self.yielding(made, targets)
             new = (made,)
@@ -67,12 +53,12 @@ class _Renamer(Rewriter):
     def covered(self, let: Let) -> list[tuple[Var, Let]]:
         """The arrays a `Map` overwrites point by point, each with the `Store` that does."""
         op = let.op
-        assert isinstance(op, Map)
+        assert isinstance(op, ir.Map)
         found = []
         for position, inner in enumerate(op.body.statements):
             store = inner.op
             if (
-                isinstance(store, Store)
+                isinstance(store, ir.Store)
                 and store.indices == op.indices
                 and self.owned.get(store.array) == op.extents
                 and store.array not in self.shared
@@ -81,31 +67,31 @@ class _Renamer(Rewriter):
                 found.append((store.array, inner))
         return found
 
-    def only_here(self, op: Map, position: int, array: Var) -> bool:
+    def only_here(self, op: ir.Map, position: int, array: Var) -> bool:
         """Is the array used in the `Map` only by reads of its own point, before the store?"""
         for later, let in enumerate(op.body.statements):
             if later == position or array not in free_in_op(let.op):
                 continue
             if later > position:
                 return False
-            for inner in walk(Block((let,))):
-                if isinstance(inner.op, Load) and inner.op.array is array:
+            for inner in ir.walk(Block((let,))):
+                if isinstance(inner.op, ir.Load) and inner.op.array is array:
                     if inner.op.indices != op.indices:
                         return False
-                elif (isinstance(inner.op, Store) and inner.op.array is array) or array in operands_of(inner.op):
+                elif (isinstance(inner.op, ir.Store) and inner.op.array is array) or array in ir.operands_of(inner.op):
                     return False
         return array not in op.body.results
 
     def yielding(self, let: Let, targets: list[tuple[Var, Let]]) -> Let:
         """The `Map` with the stored values as further results, which replace the arrays from here on."""
         op = let.op
-        assert isinstance(op, Map)
+        assert isinstance(op, ir.Map)
         dropped = {id(store) for _, store in targets}
         statements = tuple([inner for inner in op.body.statements if id(inner) not in dropped])
         values: list[Operand] = []
         outs = list(let.outs)
         for array, store in targets:
-            assert isinstance(store.op, Store) and isinstance(array.type, Array)
+            assert isinstance(store.op, ir.Store) and isinstance(array.type, Array)
             values.append(store.op.value)
             out = Var(array.name, Array(array.type.dtype, array.type.rank, "C"))
             outs.append(out)
@@ -113,12 +99,12 @@ class _Renamer(Rewriter):
             for old in [key for key, value in self.replacement.items() if value is array]:
                 self.replacement[old] = out
         body = Block(statements, (*op.body.results, *values))
-        return Let(tuple(outs), Map(op.extents, op.indices, body), let.pos)
+        return Let(tuple(outs), ir.Map(op.extents, op.indices, body), let.pos)
 
 
 def _extents(op: Op) -> tuple[Operand, ...] | None:
     match op:
-        case Alloc(extents) | Map(extents=extents) | Reduce(extents=extents) | Scan(extents=extents):
+        case ir.Alloc(extents) | ir.Map(extents=extents) | ir.Reduce(extents=extents) | ir.Scan(extents=extents):
             return extents
         case _:
             return None

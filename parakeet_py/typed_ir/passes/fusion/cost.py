@@ -7,24 +7,13 @@ from __future__ import annotations
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYINT, is_complex
-from parakeet_py.typed_ir.ir import (
-    FLOAT_BINARY,
-    FLOAT_UNARY,
-    Block,
-    Cast,
-    Check,
-    Dim,
-    If,
-    Load,
-    Opaque,
-    Prim,
-    dtype_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, dtype_of
 
 ENDLESS = 1_000_000
 _DIVISIONS = frozenset({"div", "floordiv", "mod", "fmod", "sqrt"})
 _CHEAP_FLOAT = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
-_ELEMENTARY = (FLOAT_UNARY | FLOAT_BINARY) - _CHEAP_FLOAT - _DIVISIONS
+_ELEMENTARY = (ir.FLOAT_UNARY | ir.FLOAT_BINARY) - _CHEAP_FLOAT - _DIVISIONS
 
 
 @record(frozen=False)
@@ -56,21 +45,21 @@ def _add(block: Block, cost: Cost) -> None:
     for let in block.statements:
         op = let.op
         kind = op.__class__
-        if let.outs and let.outs[0].type == PYINT and kind is not Load:
+        if let.outs and let.outs[0].type == PYINT and kind is not ir.Load:
             continue  # index arithmetic
-        if isinstance(op, Prim):
+        if isinstance(op, ir.Prim):
             name = op.name
             scale = 4 if is_complex(dtype_of(op.args[-1])) else 1
             cost.work += scale * (20 if name in _ELEMENTARY else 8 if name in _DIVISIONS else 1)
-        elif kind is Load:
+        elif kind is ir.Load:
             cost.loads += 1
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             _add(op.then, cost)
             _add(op.orelse, cost)
             cost.work += 1
-        elif kind is Cast or kind is Dim:
+        elif kind is ir.Cast or kind is ir.Dim:
             pass
-        elif kind is Check or kind is Opaque:
+        elif kind is ir.Check or kind is ir.Opaque:
             cost.work += 1
         else:
             cost.work += ENDLESS

@@ -16,23 +16,8 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.typed_ir.ir import (
-    Block,
-    Cast,
-    Function,
-    Lambda,
-    Let,
-    Load,
-    Map,
-    Op,
-    Operand,
-    Prim,
-    Pure,
-    Reduce,
-    Store,
-    Var,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear, atom
 from parakeet_py.typed_ir.passes.fusion.store_rules import Access, Space, accesses, bound_in, disjoint, own_element
@@ -92,7 +77,7 @@ class _Order:
             self.writer[atom_] = position
         for atom_ in effects.reads - effects.writes:
             self.readers.setdefault(atom_, []).append(position)
-        if self.guard is not None and not isinstance(op, Pure):
+        if self.guard is not None and not isinstance(op, ir.Pure):
             needs.append(self.guard)
         if effects.fails:
             needs += self.stores
@@ -108,7 +93,7 @@ class _Merger(Rewriter):
         super().__init__()
         self.aliases = Aliases(function)
         self.definitions: dict[Var, Op] = {
-            let.outs[0]: let.op for let in walk(function.body) if let.op.__class__ is Prim
+            let.outs[0]: let.op for let in ir.walk(function.body) if let.op.__class__ is ir.Prim
         }
         self.forms = Forms(self.definitions)
 
@@ -169,9 +154,9 @@ class _Merger(Rewriter):
             return False
         if len(node.arrays | group.arrays) > _MOST_ARRAYS:
             return False
-        if isinstance(node.let.op, Reduce):
+        if isinstance(node.let.op, ir.Reduce):
             first = nodes[group.members[0]].let.op
-            assert isinstance(first, Reduce)
+            assert isinstance(first, ir.Reduce)
             if not (_is_simple(first) and _is_simple(node.let.op)):
                 return False
         return all(self.compatible(nodes[member], node) for member in group.members)
@@ -179,14 +164,14 @@ class _Merger(Rewriter):
     def compatible(self, first: _Node, second: _Node) -> bool:
         """May one iteration run both bodies, `first` before `second`?"""
         one, two = first.let.op, second.let.op
-        if isinstance(one, Reduce):
+        if isinstance(one, ir.Reduce):
             return second.free.keys().isdisjoint(first.let.outs)
-        assert isinstance(one, Map) and isinstance(two, Map)
+        assert isinstance(one, ir.Map) and isinstance(two, ir.Map)
         made = set(first.let.outs)
         if not made.isdisjoint(second.free):
             for let in _lets(two):
                 op = let.op
-                if isinstance(op, Load) and op.array in made:
+                if isinstance(op, ir.Load) and op.array in made:
                     if op.indices != two.indices:
                         return False
                 elif made.intersection(free_in_op(op)):
@@ -200,7 +185,7 @@ class _Merger(Rewriter):
             return False
         rename = {old: atom(new) for old, new in zip(two.indices, one.indices, strict=True)}
         space = Space(one.indices, bound_in(one.body) | bound_in(two.body))
-        for kind, other in ((Load, Store), (Store, Load), (Store, Store)):
+        for kind, other in ((ir.Load, ir.Store), (ir.Store, ir.Load), (ir.Store, ir.Store)):
             for left in accesses(one.body, self.forms, kind):
                 for right in accesses(two.body, self.forms, other):
                     if self.aliases.may_alias(left.array, right.array) and not _separate(left, right, rename, space):
@@ -246,24 +231,24 @@ class _Merger(Rewriter):
 
 
 def _touched(op: Op) -> set[Var]:
-    return {let.op.array for let in _lets(op) if isinstance(let.op, Load | Store)}
+    return {let.op.array for let in _lets(op) if isinstance(let.op, ir.Load | ir.Store)}
 
 
 def _lets(op: Op) -> list[Let]:
-    assert isinstance(op, Map | Reduce)
-    return list(walk(op.body))
+    assert isinstance(op, ir.Map | ir.Reduce)
+    return list(ir.walk(op.body))
 
 
 def _space(op: Op) -> object | None:
     """Operators with equal keys run over the same points."""
-    if isinstance(op, Map):
+    if isinstance(op, ir.Map):
         return ("map", op.extents)
-    if isinstance(op, Reduce):
+    if isinstance(op, ir.Reduce):
         return ("reduce", op.extents, op.reduced_extents)
     return None
 
 
-def _is_simple(op: Reduce) -> bool:
+def _is_simple(op: ir.Reduce) -> bool:
     """Is each result combined on its own, by one primitive? (What vectorises, and goes on to after merging.)"""
     count = len(op.inits)
     accumulators, contributions = op.combine.params[:count], op.combine.params[count:]
@@ -271,7 +256,7 @@ def _is_simple(op: Reduce) -> bool:
     if len(body.statements) != count:
         return False
     for let, result, acc, new in zip(body.statements, body.results, accumulators, contributions, strict=True):
-        if not isinstance(let.op, Prim) or let.outs != (result,) or set(let.op.args) != {acc, new}:
+        if not isinstance(let.op, ir.Prim) or let.outs != (result,) or set(let.op.args) != {acc, new}:
             return False
     return True
 
@@ -296,10 +281,10 @@ def _merged(lets: Sequence[Let]) -> Let:
         return lets[0]
     first = lets[0]
     outs = tuple([out for let in lets for out in let.outs])
-    if isinstance(first.op, Map):
-        return Let(outs, Map(first.op.extents, first.op.indices, _merged_maps(lets, first.op.indices)), first.pos)
+    if isinstance(first.op, ir.Map):
+        return Let(outs, ir.Map(first.op.extents, first.op.indices, _merged_maps(lets, first.op.indices)), first.pos)
     op = first.op
-    assert isinstance(op, Reduce)
+    assert isinstance(op, ir.Reduce)
     statements: list[Let] = []
     combining: list[Let] = []
     results: list[Operand] = []
@@ -309,7 +294,7 @@ def _merged(lets: Sequence[Let]) -> Let:
     combined: list[Operand] = []
     for let in lets:
         other = let.op
-        assert isinstance(other, Reduce)
+        assert isinstance(other, ir.Reduce)
         rename: dict[Var, Operand] = dict(
             zip((*other.indices, *other.reduced_indices), (*op.indices, *op.reduced_indices), strict=True)
         )
@@ -322,10 +307,10 @@ def _merged(lets: Sequence[Let]) -> Let:
         contributions += other.combine.params[count:]
         combining += other.combine.body.statements
         combined += other.combine.body.results
-    combine = Lambda((*accumulators, *contributions), Block(tuple(combining), tuple(combined)))
+    combine = ir.Lambda((*accumulators, *contributions), Block(tuple(combining), tuple(combined)))
     body = Block(tuple(statements), tuple(results))
     reduced, indices = op.reduced_extents, op.reduced_indices
-    return Let(outs, Reduce(op.extents, op.indices, reduced, indices, body, tuple(inits), combine), first.pos)
+    return Let(outs, ir.Reduce(op.extents, op.indices, reduced, indices, body, tuple(inits), combine), first.pos)
 
 
 def _merged_maps(lets: Sequence[Let], indices: tuple[Var, ...]) -> Block:
@@ -335,7 +320,7 @@ def _merged_maps(lets: Sequence[Let], indices: tuple[Var, ...]) -> Block:
     made: dict[Var, Operand] = {}
     for let in lets:
         op = let.op
-        assert isinstance(op, Map)
+        assert isinstance(op, ir.Map)
         body = substitute(op.body, dict(zip(op.indices, indices, strict=True)))
         body = _Forward(made).block(body)
         statements += body.statements
@@ -353,10 +338,10 @@ class _Forward(Rewriter):
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if isinstance(op, Load) and op.array in self.made:
+        if isinstance(op, ir.Load) and op.array in self.made:
             value = self.made[op.array]
             if value.type == let.outs[0].type:
                 self.replacement[let.outs[0]] = value
                 return ()
-            return (Let(let.outs, Cast(value), let.pos),)
+            return (Let(let.outs, ir.Cast(value), let.pos),)
         return self.descend(let)

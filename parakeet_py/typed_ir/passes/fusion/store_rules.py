@@ -15,22 +15,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.typed_ir.ir import (
-    Block,
-    Let,
-    Load,
-    Map,
-    Matmul,
-    Op,
-    Operand,
-    Routine,
-    Scatter,
-    Store,
-    Var,
-    binders_of,
-    blocks_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear, atom
 
@@ -45,19 +31,19 @@ class Access:
     position: tuple[Linear, ...] | None
 
 
-def accesses(block: Block, forms: Forms, kind: type[Load] | type[Store]) -> Iterator[Access]:
+def accesses(block: Block, forms: Forms, kind: type[ir.Load] | type[ir.Store]) -> Iterator[Access]:
     """The loads or the stores of a block, all depths; operators on whole arrays come with position None."""
     for let in block.statements:
         op = let.op
         if op.__class__ is kind:
             yield Access(op.array, tuple([forms.of(index) for index in op.indices]))
-        elif isinstance(op, Scatter) and kind is Store:
+        elif isinstance(op, ir.Scatter) and kind is ir.Store:
             yield Access(op.target, None)
-        elif isinstance(op, Matmul):
-            yield from (Access(array, None) for array in ((op.out,) if kind is Store else (op.left, op.right)))
-        elif isinstance(op, Routine):
-            yield from (Access(array, None) for array in (op.outs if kind is Store else (*op.outs, *op.ins)))
-        for inner in blocks_of(op):
+        elif isinstance(op, ir.Matmul):
+            yield from (Access(array, None) for array in ((op.out,) if kind is ir.Store else (op.left, op.right)))
+        elif isinstance(op, ir.Routine):
+            yield from (Access(array, None) for array in (op.outs if kind is ir.Store else (*op.outs, *op.ins)))
+        for inner in ir.blocks_of(op):
             yield from accesses(inner, forms, kind)
 
 
@@ -70,12 +56,12 @@ def harmless_stores(
 ) -> bool:
     """May the `Map` `producer` be computed at `position` inside the storing `Map` `consumer`, in its iterations?"""
     made = producer.op
-    if not isinstance(consumer, Map) or not isinstance(made, Map):
+    if not isinstance(consumer, ir.Map) or not isinstance(made, ir.Map):
         return False
     at = {index: forms.of(operand) for index, operand in zip(made.indices, position, strict=True)}
     space = Space(consumer.indices, bound_in(consumer.body) | bound_in(made.body))
-    stores = list(accesses(consumer.body, forms, Store))
-    for load in accesses(made.body, forms, Load):
+    stores = list(accesses(consumer.body, forms, ir.Store))
+    for load in accesses(made.body, forms, ir.Load):
         moved = Access(load.array, None if load.position is None else tuple([_at(form, at) for form in load.position]))
         for store in stores:
             if aliases.may_alias(load.array, store.array) and not independent(moved, store, space):
@@ -93,7 +79,7 @@ class Space:
 
 def bound_in(block: Block) -> set[Var]:
     """The variables bound in a block, at all depths."""
-    return {var for let in walk(block) for var in (*let.outs, *binders_of(let.op))}
+    return {var for let in ir.walk(block) for var in (*let.outs, *ir.binders_of(let.op))}
 
 
 def _at(form: Linear, mapping: Mapping[Var, Linear]) -> Linear:

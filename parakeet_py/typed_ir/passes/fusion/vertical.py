@@ -26,32 +26,8 @@ from collections.abc import Sequence
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import Array, Scalar
-from parakeet_py.typed_ir.ir import (
-    PARALLEL,
-    Block,
-    Cast,
-    Compress,
-    Const,
-    Dim,
-    For,
-    Function,
-    If,
-    Let,
-    Load,
-    Map,
-    Op,
-    Operand,
-    Prim,
-    Reduce,
-    Scan,
-    Var,
-    While,
-    binders_of,
-    blocks_of,
-    dtype_of,
-    operands_of,
-    scalar_type,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms
 from parakeet_py.typed_ir.passes.fusion.cost import Cost, cost_of
@@ -105,11 +81,11 @@ class _Sites:
     def _block(self, block: Block) -> None:
         for let in block.statements:
             op = let.op
-            if op.__class__ is Load:
+            if op.__class__ is ir.Load:
                 self.places.setdefault(op.array, set()).add((id(block), op.indices))
-            elif op.__class__ is not Dim and op.__class__ is not Prim:
-                self._escape(operands_of(op))
-            for inner in blocks_of(op):
+            elif op.__class__ is not ir.Dim and op.__class__ is not ir.Prim:
+                self._escape(ir.operands_of(op))
+            for inner in ir.blocks_of(op):
                 self._block(inner)
         self._escape(block.results)
 
@@ -166,14 +142,14 @@ class _Fuser(Rewriter):
         level = len(self.scopes)
         for out in let.outs:
             self.level_of[out] = level
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             return self.load(let, op)
-        if op.__class__ is Prim:
+        if op.__class__ is ir.Prim:
             new = self.descend(let)
             self.definitions[let.outs[0]] = (new[0] if new else let).op
             return new
-        if not blocks_of(op):
-            if not isinstance(op, Cast | Dim):
+        if not ir.blocks_of(op):
+            if not isinstance(op, ir.Cast | ir.Dim):
                 self.note_effects(op)
             return self.descend(let)
         return self.enter(let)
@@ -189,16 +165,16 @@ class _Fuser(Rewriter):
         """Rewrite an operator with blocks, then see whether it is a producer itself."""
         op = let.op
         effects = self.aliases.effects(op)
-        if self.deferring and isinstance(op, Map) and effects.pure and self.sites.single(let.outs):
+        if self.deferring and isinstance(op, ir.Map) and effects.pure and self.sites.single(let.outs):
             deferred = self.defer(let, op, effects)
             if deferred is not None:
                 return deferred
-        indices: tuple[Var, ...] = (op.index,) if isinstance(op, For) else ()
-        if isinstance(op, PARALLEL):
-            indices = op.indices + (op.reduced_indices if isinstance(op, Reduce) else ())
+        indices: tuple[Var, ...] = (op.index,) if isinstance(op, ir.For) else ()
+        if isinstance(op, ir.PARALLEL):
+            indices = op.indices + (op.reduced_indices if isinstance(op, ir.Reduce) else ())
         # Writes of a branch come in order with its reads; those of a loop may come before reads in later rounds.
-        self.scopes.append(Scope(op, indices, set() if isinstance(op, If) else effects.writes))
-        for var in binders_of(op):
+        self.scopes.append(Scope(op, indices, set() if isinstance(op, ir.If) else effects.writes))
+        for var in ir.binders_of(op):
             self.level_of[var] = len(self.scopes)
         new = self.descend(let)
         self.scopes.pop()
@@ -222,7 +198,7 @@ class _Fuser(Rewriter):
         for position, out in enumerate(let.outs):
             self.producers[out] = (producer, position)
 
-    def defer(self, let: Let, op: Map, effects: Effects) -> Sequence[Let] | None:
+    def defer(self, let: Let, op: ir.Map, effects: Effects) -> Sequence[Let] | None:
         """Leave a producer that will probably be put into its only reader as it is, until that happens.
 
         Its own producers are put into it there. Doing it here as well would copy the front of a long chain again for
@@ -236,9 +212,9 @@ class _Fuser(Rewriter):
             if atom in self.deferred:
                 cost.work += self.producers[atom][0].cost.work
         made = rebuild(op, self.operand, block=lambda block: substitute(block, self.replacement))
-        assert isinstance(made, Map)
+        assert isinstance(made, ir.Map)
         for inner in made.body.statements:
-            if inner.op.__class__ is Prim:
+            if inner.op.__class__ is ir.Prim:
                 self.definitions[inner.outs[0]] = inner.op
         self.time += 1
         new = let if made is op else Let(let.outs, made, let.pos)
@@ -247,19 +223,19 @@ class _Fuser(Rewriter):
         return (new,)
 
     def inlinable(self, op: Op) -> bool:
-        return isinstance(op, Map) or (isinstance(op, Reduce) and bool(op.extents) and _reads_along_rows(op))
+        return isinstance(op, ir.Map) or (isinstance(op, ir.Reduce) and bool(op.extents) and _reads_along_rows(op))
 
     # ---- one read ----
 
-    def load(self, let: Let, op: Load) -> Sequence[Let] | None:
+    def load(self, let: Let, op: ir.Load) -> Sequence[Let] | None:
         new = rebuild(op, self.operand)
-        assert isinstance(new, Load)
+        assert isinstance(new, ir.Load)
         inlined = self.inline(Let(let.outs, new, let.pos), new)
         if inlined is not None:
             return inlined
         return None if new is op else (Let(let.outs, new, let.pos),)
 
-    def inline(self, let: Let, op: Load) -> list[Let] | None:
+    def inline(self, let: Let, op: ir.Load) -> list[Let] | None:
         """The producer's body in place of a load; None to keep the load."""
         found = self.producers.get(op.array)
         if found is None:
@@ -279,13 +255,13 @@ class _Fuser(Rewriter):
             self.moved.update(producer.let.outs)
         statements: list[Let] = []
         results: list[Operand]
-        if isinstance(made, Map):
+        if isinstance(made, ir.Map):
             mapping: dict[Var, Operand] = dict(zip(made.indices, op.indices, strict=True))
             body = fresh_copy(made.body, mapping)
             statements += self.copied(body, not once)
             results = [self.operand(result) for result in body.results]
         else:
-            assert isinstance(made, Reduce)
+            assert isinstance(made, ir.Reduce)
             mapping = dict(zip(made.indices, op.indices, strict=True))
             loop = Let(producer.let.outs, _without_kept_axes(made), let.pos)
             copy = fresh_copy(Block((loop,)), mapping).statements[0]
@@ -300,7 +276,7 @@ class _Fuser(Rewriter):
         """What is left of a read whose value has been computed."""
         (out,) = let.outs
         if result.type != out.type:
-            return [Let((out,), Cast(result), let.pos)]
+            return [Let((out,), ir.Cast(result), let.pos)]
         self.replacement[out] = result
         return []
 
@@ -328,12 +304,12 @@ class _Fuser(Rewriter):
             return False
         return harmless_stores(scopes[0].op, producer.let, position, self.forms, self.aliases)
 
-    def visits_all(self, producer: Producer, load: Load) -> bool:
+    def visits_all(self, producer: Producer, load: ir.Load) -> bool:
         """Would a check in the producer be made for the same points, in the same order, with nothing before it?"""
         if len(self.scopes) != producer.level + 1 or len(producer.let.outs) != 1 or self.last_effect > producer.time:
             return False
         scope, made = self.scopes[-1], producer.let.op
-        if not isinstance(made, Map) or not isinstance(scope.op, Map | Reduce | Scan):
+        if not isinstance(made, ir.Map) or not isinstance(scope.op, ir.Map | ir.Reduce | ir.Scan):
             return False
         effects = self.aliases.effects(scope.op)
         return effects.pure and load.indices == scope.indices and made.extents == self.operands(_extents(scope.op))
@@ -343,19 +319,19 @@ class _Fuser(Rewriter):
         cost = producer.cost
         if cost.trivial:
             return True
-        if any(isinstance(op, For | While) for op in scopes):
+        if any(isinstance(op, ir.For | ir.While) for op in scopes):
             return False
-        multipass = any(isinstance(op, Scan | Compress) for op in scopes)
+        multipass = any(isinstance(op, ir.Scan | ir.Compress) for op in scopes)
         if multipass and cost.work > _MULTIPASS_WORK:
             return False
-        if isinstance(producer.let.op, Reduce):
-            return once and any(isinstance(op, Reduce) for op in scopes)
+        if isinstance(producer.let.op, ir.Reduce):
+            return once and any(isinstance(op, ir.Reduce) for op in scopes)
         return once or (cost.cheap and not self.sites.escaping.intersection(producer.let.outs))
 
     def reads_each_once(self, producer: Producer, position: tuple[Operand, ...]) -> bool:
         """Do the loops between the producer and this read visit each element at most once?"""
         scopes = self.scopes[producer.level :]
-        if any(isinstance(scope.op, While) for scope in scopes):
+        if any(isinstance(scope.op, ir.While) for scope in scopes):
             return False
         needed = {
             index
@@ -375,24 +351,24 @@ class _Fuser(Rewriter):
 
 
 def _extents(op: Op) -> tuple[Operand, ...]:
-    if isinstance(op, For):
-        return (Const(-1, scalar_type(op.index)),)
-    if isinstance(op, Reduce):
+    if isinstance(op, ir.For):
+        return (Const(-1, ir.scalar_type(op.index)),)
+    if isinstance(op, ir.Reduce):
         return op.extents + op.reduced_extents
-    return op.extents if isinstance(op, PARALLEL) else ()
+    return op.extents if isinstance(op, ir.PARALLEL) else ()
 
 
-def _without_kept_axes(op: Reduce) -> Reduce:
-    return Reduce((), (), op.reduced_extents, op.reduced_indices, op.body, op.inits, op.combine)
+def _without_kept_axes(op: ir.Reduce) -> ir.Reduce:
+    return ir.Reduce((), (), op.reduced_extents, op.reduced_indices, op.body, op.inits, op.combine)
 
 
-def _reads_along_rows(op: Reduce) -> bool:
+def _reads_along_rows(op: ir.Reduce) -> bool:
     """Is the innermost loop of an inlined reduction over the last axis of what it reads?"""
     last = op.reduced_indices[-1]
-    definitions = {let.outs[0]: let.op for let in op.body.statements if isinstance(let.op, Prim)}
+    definitions = {let.outs[0]: let.op for let in op.body.statements if isinstance(let.op, ir.Prim)}
     forms = Forms(definitions)
     for let in op.body.statements:
-        if isinstance(let.op, Load) and len(let.op.indices) > 1:
+        if isinstance(let.op, ir.Load) and len(let.op.indices) > 1:
             along = set(forms.of(let.op.indices[-1]).variables())
             if last not in along and not along.isdisjoint(op.indices):
                 return False

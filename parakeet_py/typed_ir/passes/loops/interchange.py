@@ -21,27 +21,8 @@ from collections.abc import Sequence
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL, PYINT, Array
-from parakeet_py.typed_ir.ir import (
-    Alloc,
-    Block,
-    Cast,
-    Const,
-    Dim,
-    For,
-    Function,
-    If,
-    Let,
-    Load,
-    Map,
-    Operand,
-    Prim,
-    Reduce,
-    Scan,
-    Store,
-    Var,
-    operands_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.passes.fusion.cost import cost_of
 from parakeet_py.typed_ir.rewrite import Rewriter, Uses, free_in_op, fresh_copy, is_const, substitute
@@ -53,7 +34,7 @@ _MOST_WORK = 60  # of the scalars of a round, which every tile computes again
 
 def interchange_loops(function: Function) -> Function:
     """Run loops of pointwise operators tile by tile."""
-    if not any(isinstance(let.op, For) for let in function.statements()):
+    if not any(isinstance(let.op, ir.For) for let in function.statements()):
         return function
     return _Interchanger(function).function(function)
 
@@ -62,9 +43,9 @@ def interchange_loops(function: Function) -> Function:
 class _Nest:
     """A loop that can be exchanged with the `Map` inside it."""
 
-    loop: For
+    loop: ir.For
     before: list[Let]  # scalars of a round
-    inner: Map
+    inner: ir.Map
     carried: list[tuple[Var, Operand, int]]  # parameter, its start, the result of the map that follows it
 
 
@@ -77,14 +58,14 @@ class _Interchanger(Rewriter):
         self.extents: dict[Var, tuple[Operand, ...]] = {}
         for let in function.statements():
             op = let.op
-            if isinstance(op, Dim):
+            if isinstance(op, ir.Dim):
                 self.dims[let.outs[0]] = (op.array, op.axis)
-            elif isinstance(op, Map | Alloc | Reduce | Scan):
+            elif isinstance(op, ir.Map | ir.Alloc | ir.Reduce | ir.Scan):
                 self.extents.update((out, op.extents) for out in let.outs)
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if isinstance(op, For):
+        if isinstance(op, ir.For):
             nest = self.nest(let, op)
             if nest is not None:
                 made = self.exchanged(let, nest)
@@ -93,21 +74,23 @@ class _Interchanger(Rewriter):
 
     # ---- conditions ----
 
-    def nest(self, let: Let, op: For) -> _Nest | None:
+    def nest(self, let: Let, op: ir.For) -> _Nest | None:
         body = op.body
-        operators = [inner for inner in body.statements if isinstance(inner.op, Map)]
+        operators = [inner for inner in body.statements if isinstance(inner.op, ir.Map)]
         if op.stoppable or len(operators) != 1 or not body.statements or body.statements[-1] is not operators[0]:
             return None
         last = operators[0]
         made = last.op
-        assert isinstance(made, Map)
+        assert isinstance(made, ir.Map)
         before = list(body.statements[:-1])
         effects = self.aliases.effects(op)
         if effects.fails or effects.calls or effects.overflows or not (op.params or effects.writes):
             return None
-        if not all(isinstance(inner.op, Prim | Cast | Dim | Load) for inner in before):
+        if not all(isinstance(inner.op, ir.Prim | ir.Cast | ir.Dim | ir.Load) for inner in before):
             return None
-        if cost_of(Block(tuple(before))).work > _MOST_WORK or any(isinstance(one.op, For) for one in walk(made.body)):
+        if cost_of(Block(tuple(before))).work > _MOST_WORK or any(
+            isinstance(one.op, ir.For) for one in ir.walk(made.body)
+        ):
             return None
         local = {op.index, *op.params, *(out for inner in before for out in inner.outs)}
         if not local.isdisjoint(made.extents) or not made.extents:
@@ -117,10 +100,10 @@ class _Interchanger(Rewriter):
             return None
         return _Nest(op, before, made, carried)
 
-    def carried(self, op: For, last: Let) -> list[tuple[Var, Operand, int]] | None:
+    def carried(self, op: ir.For, last: Let) -> list[tuple[Var, Operand, int]] | None:
         """How the results of the map are carried; every parameter must be one of them, of the same shape throughout."""
         made = last.op
-        assert isinstance(made, Map)
+        assert isinstance(made, ir.Map)
         found: list[tuple[Var, Operand, int]] = []
         for param, init, result in zip(op.params, op.inits, op.body.results, strict=True):
             if result not in last.outs or not isinstance(init, Var) or not isinstance(param.type, Array):
@@ -137,25 +120,25 @@ class _Interchanger(Rewriter):
             isinstance(extent, Var) and self.dims.get(extent) == (array, axis) for axis, extent in enumerate(extents)
         )
 
-    def pointwise(self, op: For, before: list[Let], made: Map, writes: set[Var]) -> bool:
+    def pointwise(self, op: ir.For, before: list[Let], made: ir.Map, writes: set[Var]) -> bool:
         """Is all that changes from round to round touched at the map's own point only?"""
         changing = set(op.params)
         touched: dict[Var, None] = {}
-        for let in walk(made.body):
+        for let in ir.walk(made.body):
             inner = let.op
-            if isinstance(inner, Load | Store):
+            if isinstance(inner, ir.Load | ir.Store):
                 touched[inner.array] = None
                 array_changes = inner.array in changing or not self.aliases.atoms(inner.array).isdisjoint(writes)
                 if array_changes and inner.indices != made.indices:
                     return False
-                if isinstance(inner, Store) and inner.array in changing:
+                if isinstance(inner, ir.Store) and inner.array in changing:
                     return False
-            elif any(isinstance(operand, Var) and isinstance(operand.type, Array) for operand in operands_of(inner)):
+            elif any(isinstance(operand, Var) and isinstance(operand.type, Array) for operand in ir.operands_of(inner)):
                 return False
         for let in before:
             if not changing.isdisjoint(free_in_op(let.op)):
                 return False
-            if isinstance(let.op, Load) and not self.aliases.atoms(let.op.array).isdisjoint(writes):
+            if isinstance(let.op, ir.Load) and not self.aliases.atoms(let.op.array).isdisjoint(writes):
                 return False
         # One descriptor for each memory that is stored to: equal indices are then equal elements.
         stored = [array for array in touched if not self.aliases.atoms(array).isdisjoint(writes)]
@@ -191,7 +174,7 @@ class _Interchanger(Rewriter):
             runs = writer.prim("select", up, ahead, back, type_=PYBOOL)
         results = tuple([self.replacement.pop(out) for out in let.outs])
         kept = self.operands(tuple([init for _, init, _ in nest.carried]))
-        writer.let(If(runs, Block(tuple(made), results), Block((), kept)), *let.outs)
+        writer.let(ir.If(runs, Block(tuple(made), results), Block((), kept)), *let.outs)
         return writer.statements
 
     def exchanged(self, let: Let, nest: _Nest) -> list[Let]:
@@ -228,7 +211,7 @@ class _Interchanger(Rewriter):
             for index, low, old in zip(indices, lows, made.indices, strict=True):
                 mapping[old] = inner.prim("add", index, low, title="i", type_=PYINT)
             copied = fresh_copy(body, mapping)
-            w.let(Map(tuple(lengths), indices, Block((*inner.statements, *copied.statements))))
+            w.let(ir.Map(tuple(lengths), indices, Block((*inner.statements, *copied.statements))))
 
         for (_, init, _), copy in zip(nest.carried, copies, strict=True):
             start = Writer(let.pos)
@@ -242,15 +225,15 @@ class _Interchanger(Rewriter):
         point = substitute(made.body, renamed)
         stores = tuple(
             [
-                Let((), Store(copy, made.indices, point.results[position]), let.pos)
+                Let((), ir.Store(copy, made.indices, point.results[position]), let.pos)
                 for (_, _, position), copy in zip(nest.carried, copies, strict=True)
             ]
         )
         over_tile(rounds, Block((*point.statements, *stores)))
         loop = nest.loop
-        tile.let(For(loop.index, loop.start, loop.stop, loop.step, (), (), rounds.block()))
+        tile.let(ir.For(loop.index, loop.start, loop.stop, loop.step, (), (), rounds.block()))
         applied = substitute(tile.block(), self.replacement)
-        writer.let(Map(tuple(counts), tiles, applied))
+        writer.let(ir.Map(tuple(counts), tiles, applied))
         return writer.statements
 
 

@@ -9,25 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.base.grammar import rebuild
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    PARALLEL,
-    Block,
-    Cast,
-    Dim,
-    For,
-    Function,
-    Let,
-    Op,
-    Prim,
-    Reduce,
-    Scan,
-    Scatter,
-    Var,
-    While,
-    binders_of,
-    operands_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Var
 from parakeet_py.typed_ir.rewrite import Rewriter
 
 
@@ -40,11 +23,11 @@ class _Mover(Rewriter):
     def statement(self, let: Let) -> Sequence[Let] | None:
         new = self.descend(let)
         made = new[0] if new else let
-        if not isinstance(made.op, (For, While, *PARALLEL)):
+        if not isinstance(made.op, (ir.For, ir.While, *ir.PARALLEL)):
             return new
         moved: list[Let] = []
-        bound: set[Var] = set(binders_of(made.op))
-        combine = made.op.combine.body if isinstance(made.op, Reduce | Scan | Scatter) else None
+        bound: set[Var] = set(ir.binders_of(made.op))
+        combine = made.op.combine.body if isinstance(made.op, ir.Reduce | ir.Scan | ir.Scatter) else None
 
         def strip(block: Block) -> Block:
             return block if block is combine else _strip(block, bound, moved)
@@ -57,7 +40,7 @@ def _strip(block: Block, bound: set[Var], moved: list[Let]) -> Block:
     """The block without what can be moved out, which is added to `moved`; `bound` are the variables of the loop."""
     kept: list[Let] = []
     for let in block.statements:
-        if _movable(let.op) and bound.isdisjoint(operands_of(let.op)):
+        if _movable(let.op) and bound.isdisjoint(ir.operands_of(let.op)):
             moved.append(let)
         else:
             kept.append(let)
@@ -66,4 +49,4 @@ def _strip(block: Block, bound: set[Var], moved: list[Let]) -> Block:
 
 
 def _movable(op: Op) -> bool:
-    return (isinstance(op, Prim) and op.name not in CHECKED) or isinstance(op, Cast | Dim)
+    return (isinstance(op, ir.Prim) and op.name not in ir.CHECKED) or isinstance(op, ir.Cast | ir.Dim)

@@ -20,35 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from parakeet_py.base.types import BOOL, PYINT, Array, Scalar, is_float, is_integer
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    Block,
-    Cast,
-    Const,
-    Dim,
-    For,
-    Function,
-    If,
-    Lambda,
-    Let,
-    Load,
-    Map,
-    Matmul,
-    Op,
-    Operand,
-    Prim,
-    Reduce,
-    Routine,
-    Scatter,
-    Store,
-    Var,
-    View,
-    binders_of,
-    blocks_of,
-    operands_of,
-    scalar_type,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 from parakeet_py.typed_ir.passes.checks.checks_before_stores import foresees
@@ -64,7 +37,7 @@ Position = tuple[Linear | None, ...]  # None: any index along this axis
 
 def parallelize(function: Function) -> Function:
     """Turn independent loops into `Map`s and exact accumulations into `Reduce`s."""
-    if not any(isinstance(let.op, For) for let in function.statements()):
+    if not any(isinstance(let.op, ir.For) for let in function.statements()):
         return function
     return _Parallelizer(function).function(function)
 
@@ -75,14 +48,14 @@ class _Parallelizer(Rewriter):
         self.aliases = Aliases(function)
         self.definitions: dict[Var, Op] = {}
         self.upward: set[Var] = set()  # indices of loops that count from 0 or more on
-        self.views: dict[Var, View] = {}
-        for let in walk(function.body):
-            if isinstance(let.op, Prim):
+        self.views: dict[Var, ir.View] = {}
+        for let in ir.walk(function.body):
+            if isinstance(let.op, ir.Prim):
                 self.definitions[let.outs[0]] = let.op
-            elif isinstance(let.op, For) and isinstance(let.op.step, Const):
+            elif isinstance(let.op, ir.For) and isinstance(let.op.step, Const):
                 if int(let.op.step.value.real) > 0 and self.counts_up(let.op.start):
                     self.upward.add(let.op.index)
-            elif isinstance(let.op, View):
+            elif isinstance(let.op, ir.View):
                 self.views[let.outs[0]] = let.op
         self.forms = Forms(self.definitions)
 
@@ -90,7 +63,7 @@ class _Parallelizer(Rewriter):
         new = self.descend(let)
         made = new[0] if new else let
         op = made.op
-        if isinstance(op, For) and not op.stoppable and isinstance(op.step, Const):
+        if isinstance(op, ir.For) and not op.stoppable and isinstance(op.step, Const):
             effects = self.aliases.effects(op)
             # A failure midway must leave what came before; that of memory made in this call is not visible.
             unseen = effects.writes.isdisjoint(self.aliases.world)
@@ -105,14 +78,14 @@ class _Parallelizer(Rewriter):
                 return self.as_reduce(made, op) or new
         return new
 
-    def foreseen(self, op: For, effects: Effects) -> bool:
+    def foreseen(self, op: ir.For, effects: Effects) -> bool:
         """Whether what may fail in a loop can be found out before anything is stored, as a `Map` does."""
         own = frozenset(_bound(op))
         return not (effects.fails or effects.overflows) or foresees(op.body, self.aliases, own)
 
     # ---- independence ----
 
-    def independent(self, op: For, writes: set[Var]) -> bool:
+    def independent(self, op: ir.For, writes: set[Var]) -> bool:
         inside = _bound(op)
         shared = writes - inside
         stored = {self.base_position(array, None)[0] for array in _stored(op.body)}
@@ -133,21 +106,21 @@ class _Parallelizer(Rewriter):
         """Every array a block reads or writes and the indices, in the coordinates of what its views are views of."""
         for let in block.statements:
             op = let.op
-            if isinstance(op, Load | Store):
+            if isinstance(op, ir.Load | ir.Store):
                 yield self.base_position(op.array, tuple([self.forms.of(index) for index in op.indices]))
-            elif isinstance(op, Matmul):
+            elif isinstance(op, ir.Matmul):
                 for array in (op.out, op.left, op.right):
                     yield self.base_position(array, None)
-            elif isinstance(op, Routine):
+            elif isinstance(op, ir.Routine):
                 for array in (*op.outs, *op.ins):
                     yield self.base_position(array, None)
-            elif isinstance(op, Scatter):
+            elif isinstance(op, ir.Scatter):
                 yield self.base_position(op.target, None)
-            elif not isinstance(op, View | Dim):
-                for operand in operands_of(op):
+            elif not isinstance(op, ir.View | ir.Dim):
+                for operand in ir.operands_of(op):
                     if isinstance(operand, Var) and isinstance(operand.type, Array):
                         yield operand, (None,) * operand.type.rank
-            for inner in blocks_of(op):
+            for inner in ir.blocks_of(op):
                 yield from self.touches(inner)
 
     def base_position(self, array: Var, position: Position | None) -> tuple[Var, Position]:
@@ -179,32 +152,32 @@ class _Parallelizer(Rewriter):
 
     # ---- rewriting ----
 
-    def as_map(self, let: Let, op: For) -> list[Let]:
+    def as_map(self, let: Let, op: ir.For) -> list[Let]:
         writer = Writer(let.pos)
         count, index, body = self.counted(writer, op, op.body)
-        outside, made = _collapse(Map((count,), (index,), body))
+        outside, made = _collapse(ir.Map((count,), (index,), body))
         writer.statements += outside
         writer.let(made)
         return writer.statements
 
-    def as_either(self, let: Let, op: For, effects: Effects) -> list[Let] | None:
+    def as_either(self, let: Let, op: ir.For, effects: Effects) -> list[Let] | None:
         """A `Map` for when no iteration would fail, and the loop."""
         if not (can_wait(op.body) and self.independent(op, effects.writes) and self.foreseen(op, effects)):
             return None
         writer = Writer(let.pos)
         (copy,) = fresh_copy(Block((let,), ())).statements
-        assert isinstance(copy.op, For)
+        assert isinstance(copy.op, ir.For)
         count, index, body = self.counted(writer, copy.op, Block(*_contribution(copy.op.body)))
         holds = Var("ok", BOOL)
-        reduced = Reduce((), (), (count,), (index,), body, (Const(True, BOOL),), combiner("and", ["bool"]))
+        reduced = ir.Reduce((), (), (count,), (index,), body, (Const(True, BOOL),), combiner("and", ["bool"]))
         writer.let(reduced, holds)
         (copy,) = fresh_copy(Block((let,), ())).statements
-        assert isinstance(copy.op, For)
+        assert isinstance(copy.op, ir.For)
         made = self.as_map(copy, replace(copy.op, body=without_checks(copy.op.body)))
-        writer.let(If(holds, Block(tuple(made), ()), Block((let,), ())))
+        writer.let(ir.If(holds, Block(tuple(made), ()), Block((let,), ())))
         return writer.statements
 
-    def counted(self, writer: Writer, op: For, body: Block) -> tuple[Operand, Var, Block]:
+    def counted(self, writer: Writer, op: ir.For, body: Block) -> tuple[Operand, Var, Block]:
         """The number of iterations, an index that counts them, and the body in terms of it."""
         assert isinstance(op.step, Const) and isinstance(op.step.value, int)
         step = op.step.value
@@ -235,16 +208,16 @@ class _Parallelizer(Rewriter):
         if isinstance(bound, Const):
             return int(bound.value.real) >= 0
         op = self.definitions.get(bound)
-        if isinstance(op, Prim) and op.name == "add" and bound.type == PYINT:
+        if isinstance(op, ir.Prim) and op.name == "add" and bound.type == PYINT:
             return all(self.counts_up(arg) for arg in op.args)
         return bound in self.upward
 
     def emit(self, writer: Writer, name: str, *args: Operand) -> Var:
         out = writer.prim(name, *args, title="i", type_=PYINT)
-        self.definitions[out] = Prim(name, args)
+        self.definitions[out] = ir.Prim(name, args)
         return out
 
-    def as_reduce(self, let: Let, op: For) -> list[Let] | None:
+    def as_reduce(self, let: Let, op: ir.For) -> list[Let] | None:
         """A loop whose parameters are all accumulated exactly."""
         op = replace(op, body=_unconditional(op))
         params = set(op.params)
@@ -255,7 +228,7 @@ class _Parallelizer(Rewriter):
         for param, result in zip(op.params, op.body.results, strict=True):
             position = inside.get(result) if isinstance(result, Var) else None
             step = op.body.statements[position].op if position is not None else None
-            if position is None or not isinstance(step, Prim) or not _exact_accumulation(step.name, param):
+            if position is None or not isinstance(step, ir.Prim) or not _exact_accumulation(step.name, param):
                 return None
             others = [arg for arg in step.args if arg is not param]
             if len(step.args) != 2 or len(others) != 1:
@@ -277,14 +250,14 @@ class _Parallelizer(Rewriter):
         news = tuple([Var("new", param.type) for param in op.params])
         combining = Writer(let.pos)
         results = [
-            combining.prim(name, acc, new, type_=scalar_type(acc))
+            combining.prim(name, acc, new, type_=ir.scalar_type(acc))
             for name, acc, new in zip(names, accumulators, news, strict=True)
         ]
-        combine = Lambda((*accumulators, *news), combining.block(*results))
+        combine = ir.Lambda((*accumulators, *news), combining.block(*results))
         outs = tuple([Var(out.name, out.type) for out in let.outs])
-        writer.let(Reduce((), (), (count,), (index,), body, identities, combine), *outs)
+        writer.let(ir.Reduce((), (), (count,), (index,), body, identities, combine), *outs)
         for name, init, out, final in zip(names, op.inits, outs, let.outs, strict=True):
-            writer.statements.append(Let((final,), Prim(name, (init, out)), let.pos))
+            writer.statements.append(Let((final,), ir.Prim(name, (init, out)), let.pos))
         return writer.statements
 
 
@@ -297,22 +270,22 @@ def _contribution(body: Block) -> tuple[tuple[Let, ...], tuple[Operand, ...]]:
 
 def _stored(block: Block) -> Iterator[Var]:
     """The arrays that a block stores into."""
-    for let in walk(block):
+    for let in ir.walk(block):
         match let.op:
-            case Store(array, _, _):
+            case ir.Store(array, _, _):
                 yield array
-            case Matmul(out=array) | Scatter(target=array):
+            case ir.Matmul(out=array) | ir.Scatter(target=array):
                 yield array
-            case Routine(outs=arrays):
+            case ir.Routine(outs=arrays):
                 yield from arrays
 
 
-def _bound(op: For) -> set[Var]:
+def _bound(op: ir.For) -> set[Var]:
     """The variables bound in a loop."""
     bound = {op.index}
-    for let in walk(op.body):
+    for let in ir.walk(op.body):
         bound.update(let.outs)
-        bound.update(binders_of(let.op))
+        bound.update(ir.binders_of(let.op))
     return bound
 
 
@@ -328,19 +301,19 @@ def _exact_accumulation(name: str, param: Var) -> bool:
     return name in ("minimum", "maximum") and (is_integer(dtype) or is_float(dtype))
 
 
-def _unconditional(op: For) -> Block:
+def _unconditional(op: ir.For) -> Block:
     """The body of a loop with `total += x if c else 0` in place of `if c: total += x`."""
     param_of = {result: param for param, result in zip(op.params, op.body.results, strict=True)}
     statements: list[Let] = []
     for let in op.body.statements:
         steps = None
-        if isinstance(let.op, If) and let.outs:
+        if isinstance(let.op, ir.If) and let.outs:
             steps = _conditional_steps(let, let.op, [param_of.get(out) for out in let.outs])
         statements += [let] if steps is None else steps
     return Block(tuple(statements), op.body.results)
 
 
-def _conditional_steps(let: Let, op: If, params: Sequence[Var | None]) -> list[Let] | None:
+def _conditional_steps(let: Let, op: ir.If, params: Sequence[Var | None]) -> list[Let] | None:
     """An If that does nothing but accumulate: what each parameter accumulates on either way, and its accumulation."""
     writer = Writer(let.pos)
     left = {inner.outs[0]: inner.op for block in (op.then, op.orelse) for inner in block.statements if inner.outs}
@@ -355,7 +328,7 @@ def _conditional_steps(let: Let, op: If, params: Sequence[Var | None]) -> list[L
             match left.pop(result, None) if isinstance(result, Var) and result is not param else None:
                 case None if result is param:
                     ways.append(None)
-                case Prim(name, (before, more)) if before is param and more is not param and more not in inside:
+                case ir.Prim(name, (before, more)) if before is param and more is not param and more not in inside:
                     names.append(name)
                     ways.append(more)
                 case _:
@@ -364,13 +337,13 @@ def _conditional_steps(let: Let, op: If, params: Sequence[Var | None]) -> list[L
             return None
         nothing = _identity(names[0], param)
         then, orelse = (nothing if way is None else way for way in ways)
-        taken = writer.prim("select", op.condition, then, orelse, type_=scalar_type(param))
-        writer.let(Prim(names[0], (param, taken)), out)
+        taken = writer.prim("select", op.condition, then, orelse, type_=ir.scalar_type(param))
+        writer.let(ir.Prim(names[0], (param, taken)), out)
     return None if left else writer.statements
 
 
 def _identity(name: str, param: Var) -> Const:
-    kind = scalar_type(param)
+    kind = ir.scalar_type(param)
     dtype = kind.dtype
     if dtype == "bool":
         return Const(name == "and", kind)
@@ -381,22 +354,22 @@ def _identity(name: str, param: Var) -> Const:
     return Const(value, kind)
 
 
-def _collapse(op: Map) -> tuple[list[Let], Map]:
+def _collapse(op: ir.Map) -> tuple[list[Let], ir.Map]:
     """map i: (scalars; map j: body) -> map i, j: scalars; body. With the scalars that can go before the `Map`."""
     body = op.body
     if body.results or not body.statements:
         return [], op
     *scalars, last = body.statements
     inner = last.op
-    if not isinstance(inner, Map) or last.outs or len(scalars) > _MOST_SCALARS:
+    if not isinstance(inner, ir.Map) or last.outs or len(scalars) > _MOST_SCALARS:
         return [], op
     outside: list[Let] = []
     inside: list[Let] = []
     bound = set(op.indices)
     for let in scalars:
-        if not isinstance(let.op, Prim | Cast | Dim):
+        if not isinstance(let.op, ir.Prim | ir.Cast | ir.Dim):
             return [], op
-        if bound.isdisjoint(operands_of(let.op)) and not (isinstance(let.op, Prim) and let.op.name in CHECKED):
+        if bound.isdisjoint(ir.operands_of(let.op)) and not (isinstance(let.op, ir.Prim) and let.op.name in ir.CHECKED):
             outside.append(let)
         else:
             inside.append(let)
@@ -404,4 +377,4 @@ def _collapse(op: Map) -> tuple[list[Let], Map]:
     if not bound.isdisjoint(inner.extents):
         return [], op
     joined = Block((*inside, *inner.body.statements))
-    return outside, Map((*op.extents, *inner.extents), (*op.indices, *inner.indices), joined)
+    return outside, ir.Map((*op.extents, *inner.extents), (*op.indices, *inner.indices), joined)

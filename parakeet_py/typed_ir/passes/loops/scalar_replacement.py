@@ -16,26 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from parakeet_py.base.types import PYBOOL, Array, Scalar
-from parakeet_py.typed_ir.ir import (
-    AnyView,
-    Block,
-    Const,
-    Dim,
-    For,
-    Function,
-    If,
-    Let,
-    Load,
-    Op,
-    Operand,
-    Prim,
-    Store,
-    Var,
-    While,
-    binders_of,
-    operands_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.passes.analysis.linear import Linear
 from parakeet_py.typed_ir.passes.scalar.integers import enter
@@ -48,27 +30,27 @@ Element = tuple[Var, tuple[Operand, ...]]
 
 def promote_elements(function: Function) -> Function:
     """Hand on the elements that loops read and write in every turn."""
-    if not any(isinstance(let.op, For) and any(_elements(let.op)) for let in function.statements()):
+    if not any(isinstance(let.op, ir.For) and any(_elements(let.op)) for let in function.statements()):
         return function
     promoter = _Promoter(function)
     result = promoter.function(function)
     return result if promoter.promoted else function
 
 
-def _elements(op: For) -> Iterator[Element]:
+def _elements(op: ir.For) -> Iterator[Element]:
     """The elements that every turn stores, at the same place, after it has read them."""
     if op.stoppable or not isinstance(op.step, Const):
         return
     inside = {op.index, *op.params}
-    for let in walk(op.body):
+    for let in ir.walk(op.body):
         inside.update(let.outs)
-        inside.update(binders_of(let.op))
+        inside.update(ir.binders_of(let.op))
     read: set[Element] = set()
     for let in op.body.statements:
         match let.op:
-            case Load(Var() as array, indices):
+            case ir.Load(Var() as array, indices):
                 read.add((array, indices))
-            case Store(Var() as array, indices, _):
+            case ir.Store(Var() as array, indices, _):
                 if (array, indices) in read and inside.isdisjoint((array, *indices)):
                     yield array, indices
 
@@ -79,11 +61,11 @@ class _Promoter(Simplifier):
         self.aliases = Aliases(function)
         self.promoted = False
 
-    def loop(self, let: Let, op: For | While) -> Sequence[Let] | None:
+    def loop(self, let: Let, op: ir.For | ir.While) -> Sequence[Let] | None:
         new = super().loop(let, op)
         made = [let] if new is None else list(new)
         last = made[-1] if made else None
-        if last is None or not isinstance(last.op, For):
+        if last is None or not isinstance(last.op, ir.For):
             return new
         effects = self.aliases.effects(last.op)
         if effects.fails or effects.overflows or effects.calls:
@@ -94,7 +76,7 @@ class _Promoter(Simplifier):
                 return [*made[:-1], *self.handed_on(last, last.op, element)]
         return new
 
-    def alone(self, op: For, element: Element) -> bool:
+    def alone(self, op: ir.For, element: Element) -> bool:
         """Whether all other accesses in a loop are to other memory than this element."""
         facts = self.facts
         array, indices = element
@@ -102,15 +84,15 @@ class _Promoter(Simplifier):
         mark = facts.push()
         enter(facts, op, (op.start, op.stop, op.step), self.original)
         apart = True
-        for let in walk(op.body):
+        for let in ir.walk(op.body):
             inner = let.op
-            if isinstance(inner, Load | Store):
+            if isinstance(inner, ir.Load | ir.Store):
                 if not self.aliases.may_alias(inner.array, array):
                     continue
                 same = inner.array is array and inner.indices == indices
                 apart = id(let) in top if same else inner.array is array and self.differ(inner.indices, indices)
-            elif not isinstance(inner, Dim):
-                arrays = [item for item in operands_of(inner) if isinstance(item.type, Array)]
+            elif not isinstance(inner, ir.Dim):
+                arrays = [item for item in ir.operands_of(inner) if isinstance(item.type, Array)]
                 arrays += [out for out in let.outs if isinstance(out.type, Array)]
                 apart = not any(self.aliases.may_alias(item, array) for item in arrays if isinstance(item, Var))
             if not apart:
@@ -128,7 +110,7 @@ class _Promoter(Simplifier):
                 return True
         return False
 
-    def handed_on(self, let: Let, op: For, element: Element) -> list[Let]:
+    def handed_on(self, let: Let, op: ir.For, element: Element) -> list[Let]:
         array, indices = element
         kind = array.type
         assert isinstance(kind, Array)
@@ -142,8 +124,8 @@ class _Promoter(Simplifier):
             return known.get(operand, operand) if isinstance(operand, Var) else operand
 
         for inner in op.body.statements:
-            same = isinstance(inner.op, Load | Store) and (inner.op.array, inner.op.indices) == element
-            if same and isinstance(inner.op, Store):
+            same = isinstance(inner.op, ir.Load | ir.Store) and (inner.op.array, inner.op.indices) == element
+            if same and isinstance(inner.op, ir.Store):
                 current = resolved(inner.op.value)
             elif same:
                 known[inner.outs[0]] = current
@@ -152,7 +134,7 @@ class _Promoter(Simplifier):
         results = tuple([resolved(item) for item in op.body.results])
         writer = Writer(let.pos)
         first = writer.load(array, *indices)
-        loop: Op = For(
+        loop: Op = ir.For(
             op.index,
             op.start,
             op.stop,
@@ -171,8 +153,8 @@ class _Promoter(Simplifier):
         writer.store(array, indices, final)
         assert isinstance(op.step, Const) and isinstance(op.step.value, int)
         runs = Var("runs", PYBOOL)
-        test = Let((runs,), Prim("lt" if op.step.value > 0 else "gt", (op.start, op.stop)), let.pos)
-        return [test, Let(let.outs, If(runs, writer.block(*outs), Block((), op.inits)), let.pos)]
+        test = Let((runs,), ir.Prim("lt" if op.step.value > 0 else "gt", (op.start, op.stop)), let.pos)
+        return [test, Let(let.outs, ir.If(runs, writer.block(*outs), Block((), op.inits)), let.pos)]
 
     def exists(self, element: Element) -> bool:
         """Whether an element is known to be in its array, one that may be stored into."""
@@ -182,7 +164,7 @@ class _Promoter(Simplifier):
         maker = self.makers.get(array)
         for axis, index in enumerate(indices):
             extent = self.dims.get((array, axis))
-            if extent is None and maker is not None and not isinstance(maker.op, AnyView):
+            if extent is None and maker is not None and not isinstance(maker.op, ir.AnyView):
                 extents = getattr(maker.op, "extents", ())
                 extent = extents[axis] if len(extents) == len(indices) else None
             if extent is None or not (

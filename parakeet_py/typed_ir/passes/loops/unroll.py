@@ -19,27 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.base.types import PYINT, Array, Scalar
-from parakeet_py.typed_ir.ir import (
-    PARALLEL,
-    Alloc,
-    Block,
-    Call,
-    Check,
-    Const,
-    For,
-    Function,
-    Lambda,
-    Let,
-    Load,
-    Map,
-    Opaque,
-    Operand,
-    Reduce,
-    Store,
-    Var,
-    While,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
 
 MAX_EXTENT = 4
@@ -59,7 +40,7 @@ def unroll_maps(function: Function) -> Function:
 
 def unroll_loops(function: Function) -> Function:
     """Write out inner loops of a few turns."""
-    if not any(isinstance(let.op, For) and _turns(let.op) for let in function.statements()):
+    if not any(isinstance(let.op, ir.For) and _turns(let.op) for let in function.statements()):
         return function
     return _Loops().function(function)
 
@@ -74,7 +55,7 @@ def _short(extents: Sequence[Operand]) -> int:
 
 
 def _fits(block: Block, copies: int) -> bool:
-    return copies * sum(1 for _ in walk(block)) <= MAX_STATEMENTS
+    return copies * sum(1 for _ in ir.walk(block)) <= MAX_STATEMENTS
 
 
 def _instance(block: Block, index: Var, value: int) -> Block:
@@ -82,7 +63,7 @@ def _instance(block: Block, index: Var, value: int) -> Block:
     return fresh_copy(block, {index: Const(value, PYINT)})
 
 
-def _applied(function: Lambda, args: Sequence[Operand]) -> Block:
+def _applied(function: ir.Lambda, args: Sequence[Operand]) -> Block:
     """The body of a lambda for given arguments, as a fresh block."""
     return fresh_copy(function.body, dict(zip(function.params, args, strict=True)))
 
@@ -90,7 +71,7 @@ def _applied(function: Lambda, args: Sequence[Operand]) -> Block:
 class _Reductions(Rewriter):
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if isinstance(op, Reduce):
+        if isinstance(op, ir.Reduce):
             count = _short(op.reduced_extents)
             if count and _fits(op.body, count):
                 return self._again(_reduced_axis(let, op, count))
@@ -107,7 +88,7 @@ class _Reductions(Rewriter):
         return done
 
 
-def _reduced_axis(let: Let, op: Reduce, count: int) -> list[Let]:
+def _reduced_axis(let: Let, op: ir.Reduce, count: int) -> list[Let]:
     """combine the contributions along the last reduced axis in the body."""
     statements: list[Let] = []
     combined: tuple[Operand, ...] = ()
@@ -122,14 +103,14 @@ def _reduced_axis(let: Let, op: Reduce, count: int) -> list[Let]:
         combined = joined.results
     if op.reduced_extents[:-1]:
         body = Block(tuple(statements), combined)
-        rest = Reduce(
+        rest = ir.Reduce(
             op.extents, op.indices, op.reduced_extents[:-1], op.reduced_indices[:-1], body, op.inits, op.combine
         )
         return [Let(let.outs, rest, let.pos)]
     last = _applied(op.combine, (*op.inits, *combined))
     body = Block((*statements, *last.statements), last.results)
     if op.extents:
-        return [Let(let.outs, Map(op.extents, op.indices, body), let.pos)]
+        return [Let(let.outs, ir.Map(op.extents, op.indices, body), let.pos)]
     # A reduction inside a body, or of an array of one short axis: plain statements.
     return [*body.statements, *_bound(let, body.results)]
 
@@ -141,7 +122,7 @@ def _bound(let: Let, results: Sequence[Operand]) -> list[Let]:
     return [Let((out,), Cast(result), let.pos) for out, result in zip(let.outs, results, strict=True)]
 
 
-def _kept_axis(let: Let, op: Reduce, count: int) -> list[Let]:
+def _kept_axis(let: Let, op: ir.Reduce, count: int) -> list[Let]:
     """One reduction with an accumulator for each place of the last kept axis."""
     statements: list[Let] = []
     contributions: list[Operand] = []
@@ -160,12 +141,12 @@ def _kept_axis(let: Let, op: Reduce, count: int) -> list[Let]:
         joined = _applied(op.combine, (*accumulators[part], *arrivals[part]))
         folded.extend(joined.statements)
         results.extend(joined.results)
-    combine = Lambda((*accumulators, *arrivals), Block(tuple(folded), tuple(results)))
+    combine = ir.Lambda((*accumulators, *arrivals), Block(tuple(folded), tuple(results)))
     extents, indices = op.extents[:-1], op.indices[:-1]
     rank = len(extents)
     types = [_element(out) for out in let.outs] * count
     outs = tuple(Var(let.outs[0].name, Array(kind.dtype, rank, "C") if rank else kind) for kind in types)
-    reduce = Reduce(
+    reduce = ir.Reduce(
         extents,
         indices,
         op.reduced_extents,
@@ -175,7 +156,7 @@ def _kept_axis(let: Let, op: Reduce, count: int) -> list[Let]:
         combine,
     )
     lets = [Let(outs, reduce, let.pos)]
-    lets += [Let((out,), Alloc(op.extents), let.pos) for out in let.outs]
+    lets += [Let((out,), ir.Alloc(op.extents), let.pos) for out in let.outs]
     points = tuple(Var(index.name, index.type) for index in indices)
     stores: list[Let] = []
     for position, part_out in enumerate(outs):
@@ -183,9 +164,9 @@ def _kept_axis(let: Let, op: Reduce, count: int) -> list[Let]:
         value: Operand = part_out
         if rank:
             value = Var("t", types[position])
-            stores.append(Let((value,), Load(part_out, points), let.pos))
-        stores.append(Let((), Store(let.outs[which], (*points, Const(number, PYINT)), value), let.pos))
-    return [*lets, *(stores if not rank else [Let((), Map(extents, points, Block(tuple(stores))), let.pos)])]
+            stores.append(Let((value,), ir.Load(part_out, points), let.pos))
+        stores.append(Let((), ir.Store(let.outs[which], (*points, Const(number, PYINT)), value), let.pos))
+    return [*lets, *(stores if not rank else [Let((), ir.Map(extents, points, Block(tuple(stores))), let.pos)])]
 
 
 def _element(array: Var) -> Scalar:
@@ -194,7 +175,7 @@ def _element(array: Var) -> Scalar:
     return Scalar(kind.dtype)
 
 
-def _turns(op: For) -> range | None:
+def _turns(op: ir.For) -> range | None:
     """The indices of a loop that hands scalars on, if they are known and few."""
     if not op.params or op.stoppable or not all(isinstance(param.type, Scalar) for param in op.params):
         return None
@@ -214,24 +195,27 @@ class _Loops(Rewriter):
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if not isinstance(op, (For, While, Map)):
+        if not isinstance(op, (ir.For, ir.While, ir.Map)):
             return self.descend(let)
-        turns = _turns(op) if isinstance(op, For) and self.inside else None
+        turns = _turns(op) if isinstance(op, ir.For) and self.inside else None
         self.inside += 1
         new = self.descend(let)
         self.inside -= 1
         op = op if new is None else new[-1].op
-        if turns is None or not isinstance(op, For) or not _is_straight(op.body) or not _fits(op.body, len(turns)):
+        if turns is None or not isinstance(op, ir.For) or not _is_straight(op.body) or not _fits(op.body, len(turns)):
             return new
         return [*(new[:-1] if new else ()), *_written_out(let, op, turns)]
 
 
 def _is_straight(block: Block) -> bool:
     """Nothing that loops, fails or leaves for Python."""
-    return not any(isinstance(let.op, (For, While, Opaque, Call, Check, Alloc, *PARALLEL)) for let in walk(block))
+    return not any(
+        isinstance(let.op, (ir.For, ir.While, ir.Opaque, ir.Call, ir.Check, ir.Alloc, *ir.PARALLEL))
+        for let in ir.walk(block)
+    )
 
 
-def _written_out(let: Let, op: For, turns: range) -> list[Let]:
+def _written_out(let: Let, op: ir.For, turns: range) -> list[Let]:
     statements: list[Let] = []
     values = op.inits
     for index in turns:
@@ -245,20 +229,20 @@ def _written_out(let: Let, op: For, turns: range) -> list[Let]:
 class _Maps(Rewriter):
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if isinstance(op, Map) and len(op.extents) > 1:
+        if isinstance(op, ir.Map) and len(op.extents) > 1:
             count = _short(op.extents)
             if count and _fits(op.body, count):
                 return _unrolled_map(let, op, count)
         return self.descend(let)
 
 
-def _unrolled_map(let: Let, op: Map, count: int) -> list[Let]:
-    lets = [Let((out,), Alloc(op.extents), let.pos) for out in let.outs]
+def _unrolled_map(let: Let, op: ir.Map, count: int) -> list[Let]:
+    lets = [Let((out,), ir.Alloc(op.extents), let.pos) for out in let.outs]
     statements: list[Let] = []
     for number in range(count):
         copy = _instance(op.body, op.indices[-1], number)
         statements.extend(copy.statements)
         place: tuple[Operand, ...] = (*op.indices[:-1], Const(number, PYINT))
         for out, result in zip(let.outs, copy.results, strict=True):
-            statements.append(Let((), Store(out, place, result), let.pos))
-    return [*lets, Let((), Map(op.extents[:-1], op.indices[:-1], Block(tuple(statements))), let.pos)]
+            statements.append(Let((), ir.Store(out, place, result), let.pos))
+    return [*lets, Let((), ir.Map(op.extents[:-1], op.indices[:-1], Block(tuple(statements))), let.pos)]

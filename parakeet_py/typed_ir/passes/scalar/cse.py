@@ -12,27 +12,12 @@ from typing import Any
 
 from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import Scalar
-from parakeet_py.typed_ir.ir import (
-    PARALLEL,
-    Block,
-    Check,
-    Const,
-    For,
-    Function,
-    Let,
-    Load,
-    Operand,
-    Pure,
-    Store,
-    Var,
-    While,
-    blocks_of,
-    dtype_of,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter
 
-_LOOPS = (For, While, *PARALLEL)
+_LOOPS = (ir.For, ir.While, *ir.PARALLEL)
 
 
 def eliminate_common_subexpressions(function: Function) -> Function:
@@ -72,7 +57,7 @@ class _Eliminator(Rewriter):
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if isinstance(op, Pure):
+        if isinstance(op, ir.Pure):
             op = rebuild(op, self.operand)
             (out,) = let.outs
             key = (op, out.type)
@@ -82,12 +67,12 @@ class _Eliminator(Rewriter):
                 return ()
             self.remember(key, out, 0)
             return None if op is let.op else (Let(let.outs, op, let.pos),)
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             return self.load(let, op)
-        if isinstance(op, Check):
+        if isinstance(op, ir.Check):
             condition = self.operand(op.condition)
             if isinstance(condition, Var):
-                held = (Check, condition)
+                held = (ir.Check, condition)
                 if held in self.known:
                     return ()
                 self.remember(held, condition, 0)
@@ -99,19 +84,19 @@ class _Eliminator(Rewriter):
                 new = self.descend(let)
                 self.write(writes)
                 return new
-        elif not blocks_of(op):
+        elif not ir.blocks_of(op):
             writes = self.aliases.effects(op).writes
             before = max([self.written_at.get(atom, 0.0) for atom in writes], default=0.0)
             self.write(writes)
             new = self.descend(let)
-            if isinstance(op, Store):
+            if isinstance(op, ir.Store):
                 self.stored(op, before)
             return new
         return self.descend(let)
 
-    def load(self, let: Let, op: Load) -> Sequence[Let] | None:
+    def load(self, let: Let, op: ir.Load) -> Sequence[Let] | None:
         new = rebuild(op, self.operand)
-        assert isinstance(new, Load)
+        assert isinstance(new, ir.Load)
         (out,) = let.outs
         key = (new, out.type)
         found = self.known.get(key)
@@ -124,7 +109,7 @@ class _Eliminator(Rewriter):
         self.remember(key, out, self.clock)
         return None if new is op else (Let(let.outs, new, let.pos),)
 
-    def stored(self, op: Store, before: float) -> None:
+    def stored(self, op: ir.Store, before: float) -> None:
         """What was just stored need not be read back, and other elements of the array are still known."""
         array, value, indices = self.operand(op.array), self.operand(op.value), self.operands(op.indices)
         assert isinstance(array, Var)
@@ -136,9 +121,9 @@ class _Eliminator(Rewriter):
                 self.remember(key, found[0], self.clock)
         if value.type == kind:
             self.clock += 1
-            self.remember((Load(array, indices), kind), value, self.clock)
+            self.remember((ir.Load(array, indices), kind), value, self.clock)
             if any(isinstance(index, Const) for index in indices):
-                self.elements.setdefault(array, {})[(Load(array, indices), kind)] = None
+                self.elements.setdefault(array, {})[(ir.Load(array, indices), kind)] = None
 
 
 def _different(left: tuple[Operand, ...], right: tuple[Operand, ...]) -> bool:

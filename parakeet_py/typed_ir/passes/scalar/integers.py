@@ -10,43 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.base.types import INT64, PYINT, Scalar
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    PARALLEL,
-    Const,
-    For,
-    If,
-    Let,
-    Op,
-    Operand,
-    Prim,
-    Reduce,
-    Var,
-    While,
-    dtype_of,
-    scalar_type,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Const, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.facts import Facts
 from parakeet_py.typed_ir.passes.analysis.intervals import GREATEST, LEAST, MOST_TURNS, Interval
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 
-Result = Operand | Prim | None
+Result = Operand | ir.Prim | None
 
 
-def simplify_integer(facts: Facts, out: Var, op: Prim) -> Result:
+def simplify_integer(facts: Facts, out: Var, op: ir.Prim) -> Result:
     """A simpler operand or primitive for an int64 `out = op`; notes what is known of it if there is none."""
     name, args = op.name, op.args
-    if name in CHECKED:
+    if name in ir.CHECKED:
         plain = name.removesuffix("_checked")
         if plain != "abs":
             form = facts.arithmetic(plain, args)
             if form is not None:
                 if facts.fits(form):
-                    return Prim(plain, args)
+                    return ir.Prim(plain, args)
             elif facts.product_fits(args):
-                return Prim(plain, args)
+                return ir.Prim(plain, args)
         elif facts.range_of(facts.form(args[0]))[0] > LEAST:
-            return Prim("abs", args)
+            return ir.Prim("abs", args)
     elif name in ("minimum", "maximum"):
         if facts.at_most(args[0], args[1]):
             return args[0] if name == "minimum" else args[1]
@@ -67,10 +53,10 @@ def simplify_integer(facts: Facts, out: Var, op: Prim) -> Result:
     return _canonical(facts, out, op, form)
 
 
-def _canonical(facts: Facts, out: Var, op: Prim, form: Linear) -> Result:
+def _canonical(facts: Facts, out: Var, op: ir.Prim, form: Linear) -> Result:
     """The variable that already has this form, or the shortest way to compute it."""
     if not form.terms:  # a checked operation that overflows stays one
-        return Const(form.constant, scalar_type(out)) if LEAST <= form.constant <= GREATEST else None
+        return Const(form.constant, ir.scalar_type(out)) if LEAST <= form.constant <= GREATEST else None
     if form.constant == 0 and len(form.terms) == 1 and form.terms[0][1] == 1:
         return form.terms[0][0]
     known = facts.found.get(form)
@@ -78,20 +64,20 @@ def _canonical(facts: Facts, out: Var, op: Prim, form: Linear) -> Result:
         return known
     facts.set(facts.found, form, out)
     short = _one_operation(facts, form)
-    return short if short is not None and short != op and op.name not in CHECKED else None
+    return short if short is not None and short != op and op.name not in ir.CHECKED else None
 
 
-def _one_operation(facts: Facts, form: Linear) -> Prim | None:
+def _one_operation(facts: Facts, form: Linear) -> ir.Prim | None:
     """v + c, v + w or v - w, where that is all there is to a form."""
     terms = form.terms
     if len(terms) == 1 and terms[0][1] == 1:
-        return Prim("add", (terms[0][0], Const(form.constant, PYINT)))
+        return ir.Prim("add", (terms[0][0], Const(form.constant, PYINT)))
     if len(terms) == 2 and form.constant == 0:
         (v, k), (w, h) = terms
         if k == 1 and abs(h) == 1:
-            return Prim("add" if h == 1 else "sub", (v, w))
+            return ir.Prim("add" if h == 1 else "sub", (v, w))
         if k == -1 and h == 1:
-            return Prim("sub", (w, v))
+            return ir.Prim("sub", (w, v))
     return None
 
 
@@ -99,7 +85,7 @@ def _select(facts: Facts, out: Var, args: tuple[Operand, ...]) -> Result:
     """A choice between integers: equal ones are one; else `out` has the range of either where it is chosen."""
     condition, left, right = args
     test = facts.definitions.get(condition) if isinstance(condition, Var) else None
-    equality = isinstance(test, Prim) and test.name == "eq"
+    equality = isinstance(test, ir.Prim) and test.name == "eq"
     found: list[tuple[Linear, Interval]] = []
     for truth, operand in ((True, left), (False, right)):
         mark = facts.push()
@@ -114,7 +100,7 @@ def _select(facts: Facts, out: Var, args: tuple[Operand, ...]) -> Result:
     return None
 
 
-def decide_comparison(facts: Facts, op: Prim) -> Const | None:
+def decide_comparison(facts: Facts, op: ir.Prim) -> Const | None:
     """The outcome of a comparison of int64s, if it follows from the facts."""
     if dtype_of(op.args[0]) != "int64":
         return None
@@ -127,13 +113,13 @@ def decide_comparison(facts: Facts, op: Prim) -> Const | None:
 
 def enter(facts: Facts, op: Op, operands: Sequence[Operand], original: Forms) -> None:
     """What holds inside an operator's blocks; `operands` are its extents, or start, stop and step."""
-    if isinstance(op, PARALLEL):
-        indices = (*op.indices, *op.reduced_indices) if isinstance(op, Reduce) else op.indices
+    if isinstance(op, ir.PARALLEL):
+        indices = (*op.indices, *op.reduced_indices) if isinstance(op, ir.Reduce) else op.indices
         for index, extent in zip(indices, operands, strict=True):
             form = facts.form(extent)
             facts.learn(Linear(form.constant - 1, form.terms))
             facts.define_index(index, extent)
-    elif isinstance(op, For):
+    elif isinstance(op, ir.For):
         start, stop, step = operands
         trips = None
         least_step, greatest_step = facts.range_of(facts.form(step))
@@ -152,17 +138,17 @@ def enter(facts: Facts, op: Op, operands: Sequence[Operand], original: Forms) ->
             slowest = least_step if ascending else -greatest_step
             trips = max(0, -(-facts.range_of(difference)[1] // slowest))
         _parameters(facts, op, trips, original, op.params)
-    elif isinstance(op, While):
+    elif isinstance(op, ir.While):
         _parameters(facts, op, MOST_TURNS, original, op.params)
 
 
 def leave(facts: Facts, let: Let, operands: Sequence[Operand], original: Forms) -> None:
     """What holds of a loop's outs after it."""
     op = let.op
-    if isinstance(op, For | While):
+    if isinstance(op, ir.For | ir.While):
         outs = let.outs[1:] if op.stoppable else let.outs
-        trips = None if isinstance(op, For) else MOST_TURNS
-        if isinstance(op, For) and isinstance(operands[2], Const) and isinstance(operands[2].value, int):
+        trips = None if isinstance(op, ir.For) else MOST_TURNS
+        if isinstance(op, ir.For) and isinstance(operands[2], Const) and isinstance(operands[2].value, int):
             difference = facts.form(operands[1]) - facts.form(operands[0])
             if operands[2].value < 0:
                 difference = difference.scale(-1)
@@ -170,7 +156,9 @@ def leave(facts: Facts, let: Let, operands: Sequence[Operand], original: Forms) 
         _parameters(facts, op, trips, original, outs)
 
 
-def _parameters(facts: Facts, op: For | While, trips: int | None, original: Forms, targets: Sequence[Var]) -> None:
+def _parameters(
+    facts: Facts, op: ir.For | ir.While, trips: int | None, original: Forms, targets: Sequence[Var]
+) -> None:
     """Bounds of int64 loop parameters that change by a step within [least, most] each time round."""
     results = op.body.results[1:] if op.stoppable else op.body.results
     kept = _stay_nonnegative(facts, op.params, op.inits, results, original)
@@ -225,19 +213,19 @@ def _nonnegative(facts: Facts, original: Forms, operand: Operand, kept: set[Var]
     op = original.definitions.get(operand)
     if depth == 0 or op is None:
         return False
-    if isinstance(op, If):
+    if isinstance(op, ir.If):
         position = original.positions[operand]
         ways: tuple[Operand, ...] = (op.then.results[position], op.orelse.results[position])
-    elif isinstance(op, For | While):  # what a loop makes of its parameter, if that holds of the parameter itself
+    elif isinstance(op, ir.For | ir.While):  # what a loop makes of its parameter, if that holds of the parameter itself
         position = original.positions[operand] - (1 if op.stoppable else 0)
         if position < 0 or not _nonnegative(facts, original, op.inits[position], kept, depth - 1):
             return False
         ways, kept = (op.body.results[position + (1 if op.stoppable else 0)],), kept | {op.params[position]}
-    elif isinstance(op, Prim) and op.name in ("add_checked", "mul_checked", "floordiv", "shr", "mod", "minimum"):
+    elif isinstance(op, ir.Prim) and op.name in ("add_checked", "mul_checked", "floordiv", "shr", "mod", "minimum"):
         ways = op.args
-    elif isinstance(op, Prim) and op.name == "select":
+    elif isinstance(op, ir.Prim) and op.name == "select":
         ways = op.args[1:]
-    elif isinstance(op, Prim) and op.name in ("maximum", "and"):
+    elif isinstance(op, ir.Prim) and op.name in ("maximum", "and"):
         return any(_nonnegative(facts, original, way, kept, depth - 1) for way in op.args)
     else:
         return False
@@ -251,14 +239,14 @@ def _step(original: Forms, result: Operand, param: Var, depth: int = 4) -> tuple
     if not isinstance(result, Var) or depth == 0:
         return None
     op = original.definitions.get(result)
-    if isinstance(op, Prim):
+    if isinstance(op, ir.Prim):
         if op.name == "select":
             return _either(original, op.args[1], op.args[2], param, depth)
         difference = original.of(result) - original.of(param)
         if not difference.terms:
-            return (difference.constant, difference.constant, op.name in CHECKED)
+            return (difference.constant, difference.constant, op.name in ir.CHECKED)
         return None
-    if isinstance(op, If):
+    if isinstance(op, ir.If):
         position = original.positions[result]
         return _either(original, op.then.results[position], op.orelse.results[position], param, depth)
     return None

@@ -11,19 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from parakeet_py.base.types import PYINT
-from parakeet_py.typed_ir.ir import (
-    CHECKED,
-    Check,
-    Const,
-    Function,
-    Let,
-    Operand,
-    Prim,
-    Var,
-    blocks_of,
-    operands_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Const, Function, Let, Operand, Var
 from parakeet_py.typed_ir.rewrite import Rewriter
 
 _CLOSED = frozenset({"add", "sub", "mul", "neg", "and", "or", "xor", "not"})  # low bits are made of low bits
@@ -40,12 +29,12 @@ def wrap_masked(function: Function) -> Function:
 def _selects(let: Let) -> bool:
     """Is this what a mask or a power of two leaves?"""
     op = let.op
-    if not isinstance(op, Prim) or op.name not in ("and", "mod") or let.outs[0].type != PYINT:
+    if not isinstance(op, ir.Prim) or op.name not in ("and", "mod") or let.outs[0].type != PYINT:
         return False
     return any(_is_mask(op, arg) for arg in op.args)
 
 
-def _is_mask(op: Prim, arg: Operand) -> bool:
+def _is_mask(op: ir.Prim, arg: Operand) -> bool:
     if not isinstance(arg, Const) or not isinstance(arg.value, int):
         return False
     if op.name == "and":
@@ -56,22 +45,22 @@ def _is_mask(op: Prim, arg: Operand) -> bool:
 class _Masks(Rewriter):
     def __init__(self, function: Function) -> None:
         super().__init__()
-        self.definitions: dict[Var, Prim] = {}
+        self.definitions: dict[Var, ir.Prim] = {}
         self.users: dict[Var, list[Let | None]] = defaultdict(list)  # None: all bits are wanted
         self.known: dict[Var, bool] = {}
         self.check_of: dict[Var, Let] = {}  # shifts: the check that nothing is lost
         asked: dict[Var, tuple[Var, ...]] = {}  # what only such a check looks at
-        for let in walk(function.body):
-            if isinstance(let.op, Prim):
+        for let in ir.walk(function.body):
+            if isinstance(let.op, ir.Prim):
                 self.definitions[let.outs[0]] = let.op
-            for operand in operands_of(let.op):
+            for operand in ir.operands_of(let.op):
                 if isinstance(operand, Var):
-                    self.users[operand].append(let if isinstance(let.op, Prim | Check) else None)
-            for block in blocks_of(let.op):
+                    self.users[operand].append(let if isinstance(let.op, ir.Prim | ir.Check) else None)
+            for block in ir.blocks_of(let.op):
                 for result in block.results:
                     if isinstance(result, Var):
                         self.users[result].append(None)
-            if isinstance(let.op, Check):
+            if isinstance(let.op, ir.Check):
                 shifted = self.shift_checked(let.op)
                 if shifted is not None:
                     self.check_of[shifted[0]] = let
@@ -82,7 +71,7 @@ class _Masks(Rewriter):
         self.asked = {var: shift for shift, others in asked.items() for var in others}
         self.dropped = {id(let) for shift, let in self.check_of.items() if self.low(shift)}
 
-    def shift_checked(self, op: Check) -> tuple[Var, Var] | None:
+    def shift_checked(self, op: ir.Check) -> tuple[Var, Var] | None:
         """The shift to the left whose result a check moves back and compares, and what it is moved back to."""
         if op.failure.exception != "OverflowError" or not isinstance(op.condition, Var):
             return None
@@ -110,7 +99,7 @@ class _Masks(Rewriter):
 
     def takes_low(self, var: Var, let: Let | None) -> bool:
         op = None if let is None else let.op
-        if let is None or not isinstance(op, Prim):
+        if let is None or not isinstance(op, ir.Prim):
             return False
         out = let.outs[0]
         if _selects(let):
@@ -125,6 +114,6 @@ class _Masks(Rewriter):
         op = let.op
         if id(let) in self.dropped:
             return ()
-        if isinstance(op, Prim) and op.name in CHECKED and op.name != "abs_checked" and self.low(let.outs[0]):
-            return (Let(let.outs, Prim(op.name.removesuffix("_checked"), op.args), let.pos),)
+        if isinstance(op, ir.Prim) and op.name in ir.CHECKED and op.name != "abs_checked" and self.low(let.outs[0]):
+            return (Let(let.outs, ir.Prim(op.name.removesuffix("_checked"), op.args), let.pos),)
         return self.descend(let)

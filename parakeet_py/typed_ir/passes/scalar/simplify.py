@@ -11,38 +11,8 @@ from collections.abc import Sequence
 
 from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import BOOL, INT64, PYBOOL, PYINT, Scalar
-from parakeet_py.typed_ir.ir import (
-    COMPARE,
-    ONE,
-    PARALLEL,
-    ZERO,
-    Alloc,
-    AnyView,
-    Block,
-    Cast,
-    Check,
-    Compress,
-    Const,
-    Dim,
-    For,
-    Function,
-    If,
-    Let,
-    Load,
-    Map,
-    Op,
-    Opaque,
-    Operand,
-    Prim,
-    Reduce,
-    Scan,
-    Store,
-    Var,
-    View,
-    While,
-    dtype_of,
-    scalar_type,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.intervals import Interval
 from parakeet_py.typed_ir.passes.analysis.ranges import handed_on
 from parakeet_py.typed_ir.passes.scalar.algebra import constant, simplify_cast, simplify_prim
@@ -104,27 +74,27 @@ class Simplifier(ArraySimplifier):
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         match let.op:
-            case Prim() | Cast():
+            case ir.Prim() | ir.Cast():
                 return self.scalar(let)
-            case Dim():
+            case ir.Dim():
                 return self.dim(let, let.op)
-            case Load() | Store():
+            case ir.Load() | ir.Store():
                 return self.access(let, let.op)
-            case View():
+            case ir.View():
                 return self.view(let, let.op)
-            case If():
+            case ir.If():
                 return self.branch(let, let.op)
-            case For() | While():
+            case ir.For() | ir.While():
                 return self.loop(let, let.op)
-            case Check():
+            case ir.Check():
                 return self.check(let, let.op)
-            case Opaque(site, args):
+            case ir.Opaque(site, args):
                 exact = self.exact(args)
-                return None if exact is args else (Let(let.outs, Opaque(site, exact), let.pos),)
-            case Alloc() | Map() | Reduce() | Scan() | Compress() | AnyView():
+                return None if exact is args else (Let(let.outs, ir.Opaque(site, exact), let.pos),)
+            case ir.Alloc() | ir.Map() | ir.Reduce() | ir.Scan() | ir.Compress() | ir.AnyView():
                 new = self.descend(let)
                 made = new[0] if new else let
-                if isinstance(made.op, Map | Reduce):
+                if isinstance(made.op, ir.Map | ir.Reduce):
                     dropped = self.without_unit_axes(made)
                     if dropped is not None:
                         if len(dropped) != 1:
@@ -132,7 +102,7 @@ class Simplifier(ArraySimplifier):
                         new, made = dropped, dropped[0]
                 for out in let.outs:
                     self.makers[out] = made
-                if isinstance(made.op, Compress):
+                if isinstance(made.op, ir.Compress):
                     self.facts.define_extent(let.outs[0])
                 return new
             case _:
@@ -145,10 +115,10 @@ class Simplifier(ArraySimplifier):
         changed = False
         for _ in range(_MOST_STEPS):
             op = rebuild(op, self.operand)
-            if isinstance(op, Prim):
+            if isinstance(op, ir.Prim):
                 better = simplify_prim(op.name, op.args, out.type, self.definitions)
             else:
-                assert isinstance(op, Cast)
+                assert isinstance(op, ir.Cast)
                 better = simplify_cast(op.arg, out.type, self.definitions)
             if better is None:
                 better = self.integer(out, op)
@@ -166,18 +136,18 @@ class Simplifier(ArraySimplifier):
         self.definitions[out] = op
         return (Let(let.outs, op, let.pos),) if changed or op is not let.op else None
 
-    def integer(self, out: Var, op: Op) -> Operand | Prim | None:
+    def integer(self, out: Var, op: Op) -> Operand | ir.Prim | None:
         """What index arithmetic knows."""
         if dtype_of(out) == "int64":
-            if isinstance(op, Cast):
+            if isinstance(op, ir.Cast):
                 self.facts.define_cast(out, dtype_of(op.arg))
-            elif isinstance(op, Prim):
+            elif isinstance(op, ir.Prim):
                 return simplify_integer(self.facts, out, op)
-        elif isinstance(op, Prim) and op.name in COMPARE:
+        elif isinstance(op, ir.Prim) and op.name in ir.COMPARE:
             return decide_comparison(self.facts, op)
         return None
 
-    def check(self, let: Let, op: Check) -> Sequence[Let] | None:
+    def check(self, let: Let, op: ir.Check) -> Sequence[Let] | None:
         new = self.descend(let)
         condition = self.operand(op.condition)
         if condition.__class__ is Const:
@@ -190,11 +160,11 @@ class Simplifier(ArraySimplifier):
         if not isinstance(condition, Var):
             return
         self.facts.learn_condition(condition, truth)
-        self.facts.set(self.replacement, condition, Const(truth, scalar_type(condition)))
+        self.facts.set(self.replacement, condition, Const(truth, ir.scalar_type(condition)))
         for part, value in self.facts.implied(condition, truth):
             self.assume(part, value)
         op = self.definitions.get(condition)
-        if not isinstance(op, Prim):
+        if not isinstance(op, ir.Prim):
             return
         if op.name == ("and" if truth else "or"):
             for part in op.args:
@@ -204,52 +174,52 @@ class Simplifier(ArraySimplifier):
         elif op.name == ("eq" if truth else "ne") and dtype_of(op.args[0]) == "int64":
             left, right = op.args
             if isinstance(right, Const) and isinstance(left, Var):
-                self.facts.set(self.replacement, left, Const(right.value, scalar_type(left)))
+                self.facts.set(self.replacement, left, Const(right.value, ir.scalar_type(left)))
             elif isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
                 old, new = sorted((left, right), key=lambda var: var.uid)
                 self.facts.set(self.replacement, new, old)
 
     def descend(self, let: Let) -> Sequence[Let] | None:
         op = let.op
-        if isinstance(op, (For, *PARALLEL)):
-            if isinstance(op, For):
+        if isinstance(op, (ir.For, *ir.PARALLEL)):
+            if isinstance(op, ir.For):
                 bounds: tuple[Operand, ...] = (op.start, op.stop, op.step)
             else:
-                bounds = (*op.extents, *op.reduced_extents) if isinstance(op, Reduce) else op.extents
+                bounds = (*op.extents, *op.reduced_extents) if isinstance(op, ir.Reduce) else op.extents
             operands = self.operands(bounds)
-            if not isinstance(op, For):
-                indices = (*op.indices, *op.reduced_indices) if isinstance(op, Reduce) else op.indices
+            if not isinstance(op, ir.For):
+                indices = (*op.indices, *op.reduced_indices) if isinstance(op, ir.Reduce) else op.indices
                 for index, extent in zip(indices, operands, strict=True):
-                    if extent == ONE:
-                        self.replacement[index] = ZERO
-        elif isinstance(op, While):
+                    if extent == ir.ONE:
+                        self.replacement[index] = ir.ZERO
+        elif isinstance(op, ir.While):
             operands = ()
         else:
             return super().descend(let)
-        handed = handed_on(self.facts, self.operand, let) if isinstance(op, For | While) else {}
+        handed = handed_on(self.facts, self.operand, let) if isinstance(op, ir.For | ir.While) else {}
         mark = self.facts.push()
         enter(self.facts, op, operands, self.original)
-        if isinstance(op, For | While):
+        if isinstance(op, ir.For | ir.While):
             self.facts.confine(handed, op.params)
-        new = self.while_loop(let, op) if isinstance(op, While) else super().descend(let)
+        new = self.while_loop(let, op) if isinstance(op, ir.While) else super().descend(let)
         self.facts.pop(mark)
         leave(self.facts, let, operands, self.original)
-        if isinstance(op, For | While):
+        if isinstance(op, ir.For | ir.While):
             self.facts.confine(handed, let.outs)
         return new
 
-    def while_loop(self, let: Let, op: While) -> Sequence[Let] | None:
+    def while_loop(self, let: Let, op: ir.While) -> Sequence[Let] | None:
         """The condition holds in the body."""
         inits = self.operands(op.inits)
         condition = self.block(op.condition)
         body, _ = self.under(op.body, condition.results[0], True)
         if inits is op.inits and condition is op.condition and body is op.body:
             return None
-        return (Let(let.outs, While(op.params, inits, condition, body, op.stoppable), let.pos),)
+        return (Let(let.outs, ir.While(op.params, inits, condition, body, op.stoppable), let.pos),)
 
     # ---- control ----
 
-    def branch(self, let: Let, op: If) -> Sequence[Let] | None:
+    def branch(self, let: Let, op: ir.If) -> Sequence[Let] | None:
         condition = self.operand(op.condition)
         if condition.__class__ is Const:
             return self.splice(op.then if constant(condition) else op.orelse, let)
@@ -257,7 +227,7 @@ class Simplifier(ArraySimplifier):
         orelse, other_ranges = self.under(op.orelse, condition, False)
         made = op
         if condition is not op.condition or then is not op.then or orelse is not op.orelse:
-            made = If(condition, then, orelse)
+            made = ir.If(condition, then, orelse)
         new = None if made is op else (Let(let.outs, made, let.pos),)
         for position, (out, one, two) in enumerate(zip(let.outs, ranges, other_ranges, strict=True)):
             if one is not None and two is not None:
@@ -273,7 +243,7 @@ class Simplifier(ArraySimplifier):
                 self.replacement[out] = left
                 continue
             if simple and isinstance(out.type, Scalar):
-                chosen = Let((out,), Prim("select", (condition, left, right)), let.pos)
+                chosen = Let((out,), ir.Prim("select", (condition, left, right)), let.pos)
                 made_select = self.scalar(chosen)
                 selects += [chosen] if made_select is None else made_select
             else:
@@ -284,7 +254,7 @@ class Simplifier(ArraySimplifier):
             return selects
         then = Block(made.then.statements, tuple([made.then.results[position] for position in keep]))
         orelse = Block(made.orelse.statements, tuple([made.orelse.results[position] for position in keep]))
-        branch = Let(tuple([outs[position] for position in keep]), If(condition, then, orelse), let.pos)
+        branch = Let(tuple([outs[position] for position in keep]), ir.If(condition, then, orelse), let.pos)
         return [*selects, branch]
 
     def under(self, block: Block, condition: Operand, truth: bool) -> tuple[Block, list[Interval | None]]:
@@ -305,12 +275,12 @@ class Simplifier(ArraySimplifier):
             self.replacement[out] = result
             if result.type != out.type and isinstance(out.type, Scalar):
                 self.kept.add(out)
-                statements.append(Let((out,), Cast(result), let.pos))
+                statements.append(Let((out,), ir.Cast(result), let.pos))
         return statements
 
-    def loop(self, let: Let, op: For | While) -> Sequence[Let] | None:
+    def loop(self, let: Let, op: ir.For | ir.While) -> Sequence[Let] | None:
         skip = 1 if op.stoppable else 0
-        if isinstance(op, For):
+        if isinstance(op, ir.For):
             bounds = [constant(self.operand(bound)) for bound in (op.start, op.stop, op.step)]
             inits = self.operands(op.inits)
             same_types = all(init.type == out.type for out, init in zip(let.outs[skip:], inits, strict=True))
@@ -330,7 +300,7 @@ class Simplifier(ArraySimplifier):
         return self.descend(let)
 
 
-def _without_params(let: Let, op: For | While, dropped: list[bool]) -> Let:
+def _without_params(let: Let, op: ir.For | ir.While, dropped: list[bool]) -> Let:
     """A loop without some of its parameters."""
     skip = 1 if op.stoppable else 0
     kept = [position for position, drop in enumerate(dropped) if not drop]
@@ -339,6 +309,6 @@ def _without_params(let: Let, op: For | While, dropped: list[bool]) -> Let:
     results = op.body.results[:skip] + tuple([op.body.results[skip + position] for position in kept])
     outs = let.outs[:skip] + tuple([let.outs[skip + position] for position in kept])
     body = Block(op.body.statements, results)
-    if isinstance(op, For):
-        return Let(outs, For(op.index, op.start, op.stop, op.step, params, inits, body, op.stoppable), let.pos)
-    return Let(outs, While(params, inits, op.condition, body, op.stoppable), let.pos)
+    if isinstance(op, ir.For):
+        return Let(outs, ir.For(op.index, op.start, op.stop, op.step, params, inits, body, op.stoppable), let.pos)
+    return Let(outs, ir.While(params, inits, op.condition, body, op.stoppable), let.pos)

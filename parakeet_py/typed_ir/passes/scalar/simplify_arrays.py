@@ -13,32 +13,8 @@ from typing import Any
 
 from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import PYINT, Array, Scalar
-from parakeet_py.typed_ir.ir import (
-    ONE,
-    ZERO,
-    Alloc,
-    AnyView,
-    Cast,
-    Compress,
-    Dim,
-    Function,
-    If,
-    Let,
-    Load,
-    Map,
-    Op,
-    Operand,
-    Prim,
-    Reduce,
-    Reshape,
-    Scan,
-    Store,
-    Var,
-    View,
-    ViewAxis,
-    dtype_of,
-    walk,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Function, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.facts import Facts
 from parakeet_py.typed_ir.passes.analysis.linear import Forms
 from parakeet_py.typed_ir.passes.scalar.algebra import is_value
@@ -80,7 +56,7 @@ class ArraySimplifier(Rewriter):
 
     def index(self, name: str, left: Operand, right: Operand, like: Let) -> Operand:
         """Index arithmetic that cannot overflow, because the result is an index in range."""
-        return self.emit(Prim(name, (left, right)), "i", PYINT, like)
+        return self.emit(ir.Prim(name, (left, right)), "i", PYINT, like)
 
     def replace(self, let: Let, value: Operand) -> Sequence[Let]:
         """`value` stands for the out of `let` from here on."""
@@ -93,7 +69,7 @@ class ArraySimplifier(Rewriter):
             return ()
         self.kept.add(out)
         if isinstance(out.type, Scalar):
-            return (Let(let.outs, Cast(value), let.pos),)
+            return (Let(let.outs, ir.Cast(value), let.pos),)
         return (let,)
 
     # ---- extents ----
@@ -101,20 +77,20 @@ class ArraySimplifier(Rewriter):
     def extent(self, array: Var, axis: int) -> Operand | None:
         """The operand an array's extent was made with."""
         view = self.definitions.get(array)
-        if isinstance(view, View):
+        if isinstance(view, ir.View):
             return view.axes[axis].extent
         let = self.makers.get(array)
         if let is None:
             return None
         match let.op:
-            case Alloc() | Map() | Reduce() | Scan() | AnyView():
+            case ir.Alloc() | ir.Map() | ir.Reduce() | ir.Scan() | ir.AnyView():
                 return let.op.extents[axis]
-            case Compress():
+            case ir.Compress():
                 return let.outs[0]
             case _:
                 return None
 
-    def dim(self, let: Let, op: Dim) -> Sequence[Let] | None:
+    def dim(self, let: Let, op: ir.Dim) -> Sequence[Let] | None:
         array = self.operand(op.array)
         assert isinstance(array, Var)
         extent = self.extent(array, op.axis)
@@ -127,28 +103,28 @@ class ArraySimplifier(Rewriter):
         if array in self.params and (array, op.axis) not in self.settled:
             self.facts.not_one.add(let.outs[0])
         self.facts.define_extent(let.outs[0])
-        return None if array is op.array else (Let(let.outs, Dim(array, op.axis), let.pos),)
+        return None if array is op.array else (Let(let.outs, ir.Dim(array, op.axis), let.pos),)
 
     # ---- views ----
 
-    def access(self, let: Let, op: Load | Store) -> Sequence[Let] | None:
+    def access(self, let: Let, op: ir.Load | ir.Store) -> Sequence[Let] | None:
         new = rebuild(op, self.operand)
-        assert isinstance(new, Load | Store)
+        assert isinstance(new, ir.Load | ir.Store)
         while True:
             view = self.definitions.get(new.array)
-            if isinstance(view, View):
+            if isinstance(view, ir.View):
                 array, indices = view.base, self.through(view, new.indices, let)
-            elif isinstance(maker := self.makers.get(new.array), Let) and isinstance(maker.op, Reshape):
+            elif isinstance(maker := self.makers.get(new.array), Let) and isinstance(maker.op, ir.Reshape):
                 flat = self.flattened(maker.op, new.indices, let)
                 if flat is None:
                     break
                 array, indices = maker.op.base, flat
             else:
                 break
-            new = Load(array, indices) if isinstance(new, Load) else Store(array, indices, new.value)
+            new = ir.Load(array, indices) if isinstance(new, ir.Load) else ir.Store(array, indices, new.value)
         return None if new is op else (Let(let.outs, new, let.pos),)
 
-    def through(self, view: View, indices: tuple[Operand, ...], like: Let) -> tuple[Operand, ...]:
+    def through(self, view: ir.View, indices: tuple[Operand, ...], like: Let) -> tuple[Operand, ...]:
         """The indices into the base of an element of a view."""
         position = list(view.starts)
         for index, axis in zip(indices, view.axes, strict=True):
@@ -157,7 +133,7 @@ class ArraySimplifier(Rewriter):
                 position[axis.source] = self.index("add", offset, position[axis.source], like)
         return tuple(position)
 
-    def flattened(self, op: Reshape, indices: tuple[Operand, ...], like: Let) -> tuple[Operand, ...] | None:
+    def flattened(self, op: ir.Reshape, indices: tuple[Operand, ...], like: Let) -> tuple[Operand, ...] | None:
         """The index into a one-dimensional base of an element of a reshaped array."""
         assert isinstance(op.base.type, Array)
         if op.base.type.rank != 1 or not indices:
@@ -167,12 +143,12 @@ class ArraySimplifier(Rewriter):
             position = self.index("add", self.index("mul", position, extent, like), index, like)
         return (position,)
 
-    def view(self, let: Let, op: View) -> Sequence[Let] | None:
+    def view(self, let: Let, op: ir.View) -> Sequence[Let] | None:
         new = rebuild(op, self.operand)
-        assert isinstance(new, View)
+        assert isinstance(new, ir.View)
         (out,) = let.outs
         below = self.definitions.get(new.base)
-        if isinstance(below, View):
+        if isinstance(below, ir.View):
             starts = self.through(below, new.starts, let)
             axes = []
             for axis in new.axes:
@@ -182,15 +158,15 @@ class ArraySimplifier(Rewriter):
                     source = inner.source
                     if source is not None:
                         step = self.index("mul", axis.step, inner.step, let)
-                axes.append(ViewAxis(source, axis.extent, step if source is not None else ZERO))
-            new = View(below.base, starts, tuple(axes))
+                axes.append(ir.ViewAxis(source, axis.extent, step if source is not None else ir.ZERO))
+            new = ir.View(below.base, starts, tuple(axes))
         self.definitions[out] = new
         if self.is_whole(new, out):
             self.replacement[out] = new.base
             self.kept.add(out)
         return None if new is op else (Let(let.outs, new, let.pos),)
 
-    def is_whole(self, view: View, out: Var) -> bool:
+    def is_whole(self, view: ir.View, out: Var) -> bool:
         """Does the view show all of its base, axis by axis?"""
         base, kind = view.base.type, out.type
         assert isinstance(base, Array) and isinstance(kind, Array)
@@ -210,35 +186,35 @@ class ArraySimplifier(Rewriter):
     def without_unit_axes(self, let: Let) -> list[Let] | None:
         """The operator without axes of extent 1, whose indices are 0 already; None if there is nothing to drop."""
         op = let.op
-        if isinstance(op, Map):
-            kept = [axis for axis, extent in enumerate(op.extents) if extent != ONE]
+        if isinstance(op, ir.Map):
+            kept = [axis for axis, extent in enumerate(op.extents) if extent != ir.ONE]
             if len(kept) == len(op.extents):
                 return None
             if not kept:
                 return [*op.body.statements, *self.filled(let, op.extents, op.body.results)]
             if not let.outs:
                 extents, indices = [op.extents[axis] for axis in kept], [op.indices[axis] for axis in kept]
-                return [Let((), Map(tuple(extents), tuple(indices), op.body), let.pos)]
+                return [Let((), ir.Map(tuple(extents), tuple(indices), op.body), let.pos)]
             return None
-        assert isinstance(op, Reduce)
-        kept = [axis for axis, extent in enumerate(op.reduced_extents) if extent != ONE] or [0]
-        scalar = bool(op.extents) and all(extent == ONE for extent in op.extents)
+        assert isinstance(op, ir.Reduce)
+        kept = [axis for axis, extent in enumerate(op.reduced_extents) if extent != ir.ONE] or [0]
+        scalar = bool(op.extents) and all(extent == ir.ONE for extent in op.extents)
         if len(kept) == len(op.reduced_extents) and not scalar:
             return None
         reduced = tuple([op.reduced_extents[axis] for axis in kept])
         reduced_indices = tuple([op.reduced_indices[axis] for axis in kept])
         rest = (reduced, reduced_indices, op.body, op.inits, op.combine)
         if not scalar:
-            return [Let(let.outs, Reduce(op.extents, op.indices, *rest), let.pos)]
+            return [Let(let.outs, ir.Reduce(op.extents, op.indices, *rest), let.pos)]
         results = tuple([Var(out.name, Scalar(dtype_of(out))) for out in let.outs])
-        return [Let(results, Reduce((), (), *rest), let.pos), *self.filled(let, op.extents, results)]
+        return [Let(results, ir.Reduce((), (), *rest), let.pos), *self.filled(let, op.extents, results)]
 
     def filled(self, let: Let, extents: tuple[Operand, ...], values: tuple[Operand, ...]) -> list[Let]:
         """Arrays of one element each."""
         statements: list[Let] = []
         for out, value in zip(let.outs, values, strict=True):
-            self.makers[out] = Let((out,), Alloc(extents), let.pos)
-            statements += [self.makers[out], Let((), Store(out, (ZERO,) * len(extents), value), let.pos)]
+            self.makers[out] = Let((out,), ir.Alloc(extents), let.pos)
+            statements += [self.makers[out], Let((), ir.Store(out, (ir.ZERO,) * len(extents), value), let.pos)]
         return statements
 
 
@@ -246,8 +222,8 @@ def _original_forms(function: Function) -> Forms:
     """Linear forms of the program as it is before the walk, which looks ahead into loop bodies."""
     definitions: dict[Var, Op] = {}
     positions: dict[Var, int] = {}
-    for let in walk(function.body):
-        if isinstance(let.op, Prim | If):
+    for let in ir.walk(function.body):
+        if isinstance(let.op, ir.Prim | ir.If):
             for position, out in enumerate(let.outs):
                 definitions[out] = let.op
                 positions[out] = position
