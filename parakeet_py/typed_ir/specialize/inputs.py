@@ -184,8 +184,7 @@ def read_cell(s: Context, name: str) -> Value:
 def hidden_value(s: Context, source: Source) -> Value:
     """The value of a hidden argument that is read here."""
     value = taken(s, source)
-    table = source[0] == "attribute" and str(source[1]).startswith("parakeet_py.library.")  # which nothing replaces
-    if not table and (s.python.sites or len(s.builder.scopes) > 1):
+    if not _is_table(source) and (s.python.sites or len(s.builder.scopes) > 1):
         s.python.read_late.add(source)
     return value
 
@@ -199,22 +198,30 @@ def taken(s: Context, source: Source) -> Value:
             if not of_arguments(source):
                 raise
             s.restart(MissingAttribute(OF_ARGUMENTS if is_held(source) else OF_NONE))
-        if not _fits_in(s, signature):
-            s.restart(HiddenArgument(source))
+        if _fits_in(s, signature):
+            s.learned.append(HiddenArgument(source))
+        else:
+            s.note(HiddenArgument(source))
         s.signature = signature
-        s.learned.append(HiddenArgument(source))
         _take(s, len(signature.hidden) - 1)
     return s.hidden[source]
 
 
 def _fits_in(s: Context, signature: Signature) -> bool:
     """Would all be as it is if the last hidden argument of a signature had been known before?"""
-    if (signature.params, signature.disjoint) != (s.signature.params, s.signature.disjoint):
+    if signature.disjoint != s.signature.disjoint:
         return False
-    kinds = set(map(type, _parts_of(signature.hidden[-1].spec)))
-    if kinds & {ArraySpec, ListSpec, TextSpec} and (not signature.disjoint or s.python.sites):
-        return False  # whose memory may be that of an argument, or of what Python has given
+    new = signature.hidden[-1]
+    kinds = set(map(type, _parts_of(new.spec)))
+    given = bool(s.python.sites) and not _is_table(new.source)
+    if kinds & {ArraySpec, ListSpec, TextSpec} and (given or not signature.disjoint):
+        return False  # whose memory may be that of what Python has given, or of an argument
     return not (ObjectSpec in kinds and s.assigned.before)  # which may be one that has changed
+
+
+def _is_table(source: Source) -> bool:
+    """Is this an array of the library's, which nothing replaces or changes?"""
+    return source[0] == "attribute" and str(source[1]).startswith("parakeet_py.library.")
 
 
 def _parts_of(spec: Spec) -> list[Spec]:
