@@ -72,17 +72,26 @@ def entry_at(traceback: types.TracebackType) -> TraceEntry:
     return TraceEntry(code.co_filename, code.co_name, code.co_firstlineno, line or traceback.tb_lineno, *where)
 
 
+@lru_cache(maxsize=256)
 def stand_in(entry: TraceEntry) -> types.FrameType:
-    """A frame that says it is at a place of the user's function; it never ran, and has no variables."""
-    api = ctypes.pythonapi
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 3)(("PyFrame_New", api))
-    thread = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", api))()
+    """A frame that says it is at a place of the user's function; it never ran, and has no variables.
+
+    All exceptions from there share it: tracebacks are new ones, but what they show is the same.
+    """
+    new, thread = _frame_functions()
     module = _module_of(entry.filename)
-    frame: types.FrameType = new(thread, _code(entry), {"__name__": module, "__file__": entry.filename}, {})
+    frame: types.FrameType = new(thread(), _code(entry), {"__name__": module, "__file__": entry.filename}, {})
     return frame
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1)
+def _frame_functions() -> tuple[Callable[..., Any], Callable[[], int]]:
+    """CPython's `PyFrame_New` and `PyThreadState_Get`."""
+    api = ctypes.pythonapi
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 3)(("PyFrame_New", api))
+    return new, ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", api))
+
+
 def _code(entry: TraceEntry) -> types.CodeType:
     """Code that does nothing, at the place of an entry."""
     code = compile("", entry.filename, "exec")

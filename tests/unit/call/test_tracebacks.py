@@ -280,3 +280,21 @@ def test_code_from_the_disk(tmp_path: Path) -> None:
     assert runs[0].stderr == runs[1].stderr
     assert runs[1].stderr.count("  File ") == 3 and "parakeet_py/" not in runs[1].stderr
     assert "line 7, in helper\n    return x[k]\n           ~^^^\n" in runs[1].stderr
+
+
+def test_frames_are_made_once() -> None:
+    """Making frames takes far longer than raising: exceptions from one place share those of compiled functions."""
+
+    def fails(x: Any, i: int) -> Any:
+        return x[i]
+
+    compiled = accelerate(fails)
+    found = []
+    for index in (7, 8):
+        with pytest.raises(IndexError, match=f"index {index} ") as caught:
+            compiled(np.ones(3), index)
+        found.append(list(traceback.walk_tb(caught.value.__traceback__)))
+        traceback.clear_frames(caught.value.__traceback__)
+    (frame, line), (again, same_line) = (entries[-1] for entries in found)
+    assert frame is again and line == same_line == fails.__code__.co_firstlineno + 1
+    assert frame.f_code.co_name == "fails" and frame.f_back is None
