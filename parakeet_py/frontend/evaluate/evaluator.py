@@ -81,7 +81,7 @@ def evaluate(
     """
     if not replay and may_keep(function, python):
         return python
-    evaluation = _Evaluation(observe, inline, list(reversed(replay)), watch)
+    evaluation = Evaluation(observe, inline, list(reversed(replay)), watch)
     try:
         made = evaluation.hooks(function, python, (), ()).made(python.__defaults__, python.__kwdefaults__)
     except Exception as error:
@@ -93,7 +93,7 @@ def evaluate(
     return made
 
 
-class _Evaluation:
+class Evaluation:
     """What the functions of one evaluation share."""
 
     def __init__(self, observe: Observer | None, inline: Any, replay: list[tuple[Key, Any]], watch: Any) -> None:
@@ -105,18 +105,18 @@ class _Evaluation:
         self.writer = ReplayingWriter if replay else ObservedWriter if self.hooked else Writer
         self.kept: dict[int, bool] = {}
         self.calls: dict[int, int] = {}  # of functions that are looked into
-        self.nested: weakref.WeakKeyDictionary[types.FunctionType, _Hooks] = weakref.WeakKeyDictionary()
-        self.known: dict[tuple[int, types.FunctionType, Key | None], _Hooks] = {}
+        self.nested: weakref.WeakKeyDictionary[types.FunctionType, Hooks] = weakref.WeakKeyDictionary()
+        self.known: dict[tuple[int, types.FunctionType, Key | None], Hooks] = {}
 
     def hooks(
         self, function: Function, python: types.FunctionType, path: Key | None, around: tuple[Function, ...]
-    ) -> _Hooks:
+    ) -> Hooks:
         """Those of a function along a path."""
         key = (id(function), python, path)
         found = self.known.get(key)
         if found is None:
             code = code_of(function, self.writer)
-            found = self.known[key] = _Hooks(self, code, python, path, (*around, function))
+            found = self.known[key] = Hooks(self, code, python, path, (*around, function))
         return found
 
     def looked_into(self, target: Any) -> tuple[Function, types.FunctionType] | None:
@@ -150,12 +150,12 @@ class _Evaluation:
         return len(now) < len(watched) or any(differ(one, then) for one, then in zip(now, watched, strict=False))
 
 
-class _Hooks:
+class Hooks:
     """What the code of one function calls, and takes from outside, along one path of calls."""
 
     def __init__(
         self,
-        evaluation: _Evaluation,
+        evaluation: Evaluation,
         code: Code,
         python: types.FunctionType,
         path: Key | None,
@@ -176,7 +176,7 @@ class _Hooks:
         self.cells = [empty if name in code.captures else own.get(name, empty) for name in names]
         self.captures = [names.index(name) if name in names else -1 for name in code.captures]
         self.itself = names.index(".itself") if ".itself" in names else -1
-        self.nested: dict[int, _Hooks] = {}
+        self.nested: dict[int, Hooks] = {}
 
     def made(
         self,

@@ -71,7 +71,9 @@ class Writer(Nodes):
         for var in function.captures:
             known = read | self.parameters | set(self.names.values())
             self.names[var] = f"{var.name}.{var.uid}" if var.name in known else var.name
-        self.free.update(self.names[var] for var in function.captures)
+        self.captures = tuple(self.names[var] for var in function.captures)
+        self.free.update(self.captures)
+        self.nested = type(self)  # makes the code of nested functions
 
     def finish(self) -> Code:
         function = self.function
@@ -89,8 +91,7 @@ class Writer(Nodes):
         code = _inside(_inside(made, ".make"), ".function")
         code = _renamed(code, code.co_qualname, function.name).replace(co_name=function.name)
         cells = {name: types.CellType(value) for name, value in self.constants.items()}
-        captures = tuple(self.names[var] for var in function.captures)
-        return Code(function, code, cells, captures, tuple(self.sites))
+        return Code(function, code, cells, self.captures, tuple(self.sites))
 
     def arguments(self) -> ast.arguments:
         made = parameters()
@@ -208,25 +209,46 @@ class Writer(Nodes):
         return [self.set(out, self.expression(let.op))]
 
     def loop(self, op: ssa.For | ssa.While, outs: Sequence[Var]) -> list[ast.stmt]:
-        state, results, skip = [self.name(param) for param in op.params], op.body.results, int(op.stoppable)
-        made = self.moved(state, op.inits)
-        self.names.update(zip(outs[skip:], state, strict=True))  # what the loop ends with
+        begin = self.moved([self.name(param) for param in op.params], op.inits)
         self.loops += 1
-        body = [] if isinstance(op, ssa.For) else self.block(op.condition)
-        if isinstance(op, ssa.While):
-            body.append(self.when(self.without(self.read(op.condition.results[0])), [self.at(ast.Break())]))
-        body += self.block(op.body)
-        if op.stoppable:
-            stopped = self.name(outs[0])
-            made.append(self.set(stopped, self.literal(False)))
-            body.append(self.set(stopped, self.read(results[0])))
-        body += self.moved(state, results[skip:])
-        if op.stoppable:
-            body.append(self.when(self.load(stopped), [self.at(ast.Break())]))
+        body = [*self.turn(op), *self.carried(op, outs)]
         self.loops -= 1
+        item = self.store(self.name(op.item)) if isinstance(op, ssa.For) else None
+        items = self.read(op.iterable) if isinstance(op, ssa.For) else None
+        return [*begin, *self.repeated(op, outs, body, item, items)]
+
+    def repeated(
+        self,
+        op: ssa.For | ssa.While,
+        outs: Sequence[Var],
+        body: list[ast.stmt],
+        item: ast.expr | None,
+        items: ast.expr | None,
+    ) -> list[ast.stmt]:
+        """A loop with this body, after what it carries has been set."""
+        begin = [self.set(self.name(outs[0]), self.literal(False))] if op.stoppable else []
+        if item is None or items is None:
+            return [*begin, self.at(ast.While(self.literal(True), body, []))]
+        return [*begin, self.for_each(item, items, body)]
+
+    def turn(self, op: ssa.For | ssa.While) -> list[ast.stmt]:
+        """What is done in each turn; loops without an iterator end in it."""
         if isinstance(op, ssa.For):
-            return [*made, self.for_each(self.store(self.name(op.item)), self.read(op.iterable), body)]
-        return [*made, self.at(ast.While(self.literal(True), body, []))]
+            return self.block(op.body)
+        return [*self.block(op.condition), self.unless_done(op), *self.block(op.body)]
+
+    def unless_done(self, op: ssa.While) -> ast.stmt:
+        return self.when(self.without(self.read(op.condition.results[0])), [self.at(ast.Break())])
+
+    def carried(self, op: ssa.For | ssa.While, outs: Sequence[Var]) -> list[ast.stmt]:
+        """The end of a turn."""
+        state, results, skip = [self.name(param) for param in op.params], op.body.results, int(op.stoppable)
+        self.names.update(zip(outs[skip:], state, strict=True))  # what the loop ends with
+        if not op.stoppable:
+            return self.moved(state, results)
+        stopped = self.name(outs[0])
+        leave = self.when(self.load(stopped), [self.at(ast.Break())])
+        return [self.set(stopped, self.read(results[0])), *self.moved(state, results[1:]), leave]
 
     def guarded(self, op: ssa.Guarded, outs: list[str]) -> list[ast.stmt]:
         def ends(number: int, caught: Sequence[ast.expr], results: Sequence[Operand]) -> list[ast.stmt]:
@@ -357,7 +379,7 @@ class Writer(Nodes):
             case ssa.BuildString(parts):
                 made = ast.JoinedStr([self.formatted(*part) for part in parts])
             case ssa.MakeClosure(function, captures, defaults):
-                code_of(function, type(self))  # what fails, fails now
+                code_of(function, self.nested)  # what fails, fails now
                 values = [self.tuple_of([read(one) for one in ones]) for ones in (captures, defaults)]
                 return self.call(self.outside(".closure"), self.constant(function), *values)
             case _:

@@ -190,7 +190,7 @@ def test_generators_seeded_inside_are_compiled_at_once() -> None:
 
 def test_observation_is_bounded_inside_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = 0
-    see = evaluator._Hooks.see
+    see = evaluator.Hooks.see
 
     def counted(*args: Any) -> Any:
         nonlocal calls
@@ -204,7 +204,7 @@ def test_observation_is_bounded_inside_a_call(monkeypatch: pytest.MonkeyPatch) -
             total += np.partition(x, 1)[0]
         return total
 
-    monkeypatch.setattr(evaluator._Hooks, "see", counted)
+    monkeypatch.setattr(evaluator.Hooks, "see", counted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert accelerate(function)(np.arange(3.0)) == function(np.arange(3.0))
