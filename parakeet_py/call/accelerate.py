@@ -207,12 +207,12 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
 
 def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     """The PTX of a call's kernels, as one module, for a GPU architecture such as "sm_90"; no GPU is needed."""
-    from parakeet_py.call.devices.device_calls import plan_of
+    from parakeet_py.call.devices.calls import device_plan_of
     from parakeet_py.ptx.join_modules import join
 
     dispatcher = _dispatcher(self)
     normal = dispatcher.positional(args, kwargs)
-    plan = plan_of(dispatcher.compiled_for_normal(normal))
+    plan = device_plan_of(dispatcher.compiled_for_normal(normal))
     return join([plan.ptx(target, number) for number in range(len(plan.kernels))])
 
 

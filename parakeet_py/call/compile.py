@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config as settings
 from parakeet_py.base.errors import (
-    DeoptimizedError,
     MemorySafetyError,
     UnsupportedError,
     name_of_exception,
@@ -24,13 +23,14 @@ from parakeet_py.base.errors import (
 )
 from parakeet_py.base.interrupts import poll
 from parakeet_py.call import library_ir_cache
+from parakeet_py.call.compiled import Compiled, Extents
+from parakeet_py.call.give_back import kept_arguments, rerun_statuses
 from parakeet_py.call.load import Knowledge, call_signature, can_be_static, extended_signature, read_source
 from parakeet_py.call.specialization_cache import FailureText, Native
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
-from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
-from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
+from parakeet_py.imp.schedule.effects import checks_before_effects
 from parakeet_py.llvm.safety.faults import FAULT
 from parakeet_py.llvm.safety.sites import Site
 from parakeet_py.messages.arrays import with_array_named
@@ -39,22 +39,15 @@ from parakeet_py.signature.facts import Fact, Facts, ItemsOfLists, KnownValue, P
 from parakeet_py.signature.positional import parameter_names
 from parakeet_py.signature.specs import (
     MAX_ITEMS,
-    ArraySpec,
     FunctionSpec,
     ListSpec,
-    ObjectSpec,
     Signature,
-    Source,
-    StaticSpec,
-    leaves,
 )
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.numerics import computes
-from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.places import entries
-from parakeet_py.typed_ir.semantics import OVERFLOW
-from parakeet_py.typed_ir.specialize.opaque.sites import is_harmless, seldom_sites
+from parakeet_py.typed_ir.specialize.opaque.sites import seldom_sites
 from parakeet_py.typed_ir.specialize.profitability import does_little_else
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation, PythonMakesInstances, Restart
 from parakeet_py.typed_ir.specialize.specializer import Specialization, Specializer
@@ -65,45 +58,6 @@ if TYPE_CHECKING:
 keep_with(library_ir_cache)
 MAX_WALKS = 64
 CHECKED_LEVEL = 0  # of LLVM's optimization: checked code need not be fast, but there is much of it
-Extents = Literal["both", "usual", "general"]
-
-
-@dataclass(slots=True)
-class Compiled:
-    """One specialization and what every stage made of it."""
-
-    function: FunctionType
-    template: ssa.Function
-    call_signature: Signature
-    specialization: Specialization
-    typed: ir.Function
-    imp: imp.Function
-    config: settings.Config
-    passes: PassReport
-    times: dict[str, float] = field(default_factory=dict)
-    plan: Any = None  # how it runs on other devices, once it has
-    divided: Any = None  # how a team runs it, once one has
-
-    @property
-    def signature(self) -> Signature:
-        """The signature without distinctions that do not matter to this code."""
-        return self.specialization.signature
-
-    @property
-    def read_after_opaque(self) -> tuple[tuple[Source, bool], ...]:
-        """The hidden arguments (data, not functions) that an operation handed back to Python must not replace; of each,
-        whether it must not replace the items either, because compiled code reads them."""
-        if not self.specialization.opaque_sites:
-            return ()
-        late = self.specialization.read_late
-        hidden = self.specialization.signature.hidden
-        data = [one for one in hidden if one.source in late and not isinstance(one.spec, StaticSpec)]
-        return tuple((one.source, not isinstance(one.spec, ObjectSpec)) for one in data)
-
-    @property
-    def unfused(self) -> ir.Function:
-        """The typed function as the specializer made it."""
-        return self.specialization.function
 
 
 def specialize_call(
@@ -239,7 +193,7 @@ def compile_call(
             raise specialization.guessed[0]
     clock.done("lower")
     made = Compiled(function, template, signature, specialization, typed, lowered, config, passes, times)
-    if specialization.assigns and not set(range(1, len(lowered.failures))) <= set(_rerun(made)):
+    if specialization.assigns and not set(range(1, len(lowered.failures))) <= set(rerun_statuses(made)):
         raise UnsupportedError("exceptions after an assignment to an attribute", template.filename)
     return made
 
@@ -294,7 +248,7 @@ def generate_llvm(compiled: Compiled, checked: bool | None = None) -> tuple[str,
         code.entry,
         "gate",
         has_state=bool(compiled.specialization.opaque_sites or compiled.specialization.guessed),
-        rerun=_rerun(compiled),
+        rerun=rerun_statuses(compiled),
         kept=kept_arguments(compiled),
         recursive=bool(compiled.imp.procedures),
         numeric=computes(compiled.typed),
@@ -313,73 +267,6 @@ def _warns(compiled: Compiled) -> bool:
     done = compiled.specialization
     shows = done.stored_params or done.opaque_sites or done.guessed or done.assigns
     return HAS_FLAGS and computes(compiled.typed) and not shows
-
-
-_PYTHON_RUNS = ("Deoptimize", GENERAL.exception)
-
-
-def _rerun(compiled: Compiled) -> tuple[int, ...]:
-    """The statuses after which Python runs the call instead: nothing has happened yet that could be seen.
-
-    What has been stored into `kept_arguments` is undone. Exceptions of NumPy's functions are left to these themselves,
-    because of their messages, but not where Python would have to go through loops again.
-    """
-    quick = not compiled.specialization.has_loops
-    codes = [
-        code
-        for code, failure in enumerate(site.failure for site in compiled.imp.failures)
-        if (compiled.specialization.assigns and code)
-        or failure.exception in _PYTHON_RUNS
-        or failure.message == OVERFLOW
-        or (failure.of_library and quick)
-    ]
-    if codes and not may_be_undone(compiled):
-        early = checks_before_effects(compiled.imp, _harmless(compiled))
-        codes = [code for code in codes if code in early]
-    return (*codes, OPAQUE_AGAIN) if compiled.specialization.opaque_sites else tuple(codes)
-
-
-def kept_arguments(compiled: Compiled) -> tuple[int, ...]:
-    """The arguments (leaf positions) whose contents are kept during a call.
-
-    What is read-only changes at most by way of an argument that overlaps it and is not.
-    """
-    if not may_be_undone(compiled):
-        return ()
-    stored = compiled.specialization.stored_params
-    specs = [leaf.spec for leaf in leaves(compiled.signature)]
-    return tuple(at for at, spec in enumerate(specs) if at in stored and isinstance(spec, ArraySpec) and spec.writeable)
-
-
-def may_be_undone(compiled: Compiled) -> bool:
-    """May Python begin a call again that compiled code has given up half-way, with `kept_arguments` as they were?
-
-    That is so where compiled code may find, after it has stored into arguments, that only Python knows how to go on,
-    and nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost
-    time.
-    """
-    return not gives_up_early(compiled) and shows_in_arguments_only(compiled.imp, _harmless(compiled))
-
-
-def gives_up_early(compiled: Compiled) -> bool:
-    """Is it found before anything shows that only Python knows how to go on?"""
-    assigns = compiled.specialization.assigns
-    failures = [(code, site.failure.exception) for code, site in enumerate(compiled.imp.failures) if code]
-    codes = {code for code, exception in failures if assigns or exception in _PYTHON_RUNS}
-    return not codes or codes <= checks_before_effects(compiled.imp, _harmless(compiled))
-
-
-def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool) -> bool:
-    """After a call that was given up: may Python run it from the beginning? `unchanged`: no argument was stored to."""
-    checked = compiled.specialization.assigns and not isinstance(error, MemoryError)
-    if (isinstance(error, DeoptimizedError) or checked) and gives_up_early(compiled):
-        return True
-    return unchanged and (not compiled.specialization.opaque_sites or may_be_undone(compiled))
-
-
-def _harmless(compiled: Compiled) -> frozenset[int]:
-    """The numbers of opaque sites that change nothing outside."""
-    return frozenset(number for number, site in enumerate(compiled.specialization.opaque_sites) if is_harmless(site))
 
 
 def make_native(compiled: Compiled, checked: bool = False) -> Native:

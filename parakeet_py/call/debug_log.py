@@ -21,7 +21,7 @@ from parakeet_py.base.debug_log import listen, log
 from parakeet_py.signature.describe import describe_spec
 
 if TYPE_CHECKING:
-    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.compiled import Compiled
     from parakeet_py.signature.specs import Signature, Spec
 
 

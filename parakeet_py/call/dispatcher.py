@@ -39,10 +39,9 @@ from parakeet_py.signature.positional import positional_form, python_form, takes
 from parakeet_py.signature.specs import Signature, Source
 
 if TYPE_CHECKING:
-    from parakeet_py.call.compile import Compiled, Extents
+    from parakeet_py.call.compiled import Compiled, Extents
     from parakeet_py.call.handed_back import OpaqueCalls
     from parakeet_py.call.specialization_cache import Native
-    from parakeet_py.hybrid.devices.device import Machine
     from parakeet_py.hybrid.devices.team import Team
 
 log_ = logging.getLogger("parakeet_py")
@@ -110,13 +109,29 @@ class Dispatcher:
                 self.configured = now, config
         return config
 
-    def device(self) -> Machine | Team | None:
-        """The device, or the team of several, that calls run on here and now, opened; None for the CPU."""
+    def device(self) -> Team | None:
+        """The team, of one device or several, that calls run on here and now, opened; None for the CPU."""
         config = self.config()
         if config.on_cpu:
             return None
-        found: Machine | Team | None = _devices().chosen(config.devices or "", config.split)
+        found: Team | None = _devices().chosen(config.devices or "", config.split)
         return found
+
+    def place_of(self, normal: tuple[Any, ...], asked: dict[int, Any] | None = None) -> Team | None:
+        """The team that a call in positional form runs on: where arguments live, else what the settings say; None for
+        the CPU. `asked` gets what arrays of other libraries have said of themselves."""
+        if some_live_elsewhere(normal) or self.reads_elsewhere():
+            from parakeet_py.call.devices import calls
+
+            found: Team | None = calls.place_of(self, normal, asked)
+            if found is not None:
+                return found
+        return self.device()
+
+    def reads_elsewhere(self) -> bool:
+        """Whether some global or free variable may hold an array on a device."""
+        hidden = [source for source in self.knowledge.facts.hidden if source[0] in ("global", "cell")]
+        return bool(hidden) and some_live_elsewhere([present(self.function, source) for source in hidden])
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -179,13 +194,12 @@ class Dispatcher:
             return self.run_python(normal)
         if log is None and (modules := self.look_at_patches()) != "unchanged":
             return self.run_python(normal) if modules == "patched" else target(*normal)
-        if some_live_elsewhere(normal):
-            found = self.call_in_place(normal)
-            if found is not None:
-                return found[0]
-        device = self.device()
-        if device is not None and not (self.left is not None and self.left.takes(normal, device)):
-            return self.call_on_device(normal, device)
+        asked: dict[int, Any] = {}
+        team = self.place_of(normal, asked)
+        if team is not None and not (self.left is not None and self.left.takes(normal, team)):
+            from parakeet_py.call.devices.calls import call
+
+            return call(self, normal, team, asked)
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             return settings.on_cpu(target, normal)
         tried = gates_of(target)
@@ -290,30 +304,6 @@ class Dispatcher:
             if found is not None:
                 return found
         return None
-
-    def call_in_place(self, normal: tuple[Any, ...]) -> tuple[Any] | None:
-        """A call on the device that arguments live on; None if they live on none."""
-        from parakeet_py.call.devices import device_calls
-
-        return device_calls.call_in_place(self, normal)
-
-    def call_on_device(self, normal: tuple[Any, ...], device: Machine | Team) -> Any:
-        """A call that is to run on another device than the CPU, or on a team."""
-        from parakeet_py.call.devices import device_calls as calls
-        from parakeet_py.call.devices import team_calls
-        from parakeet_py.hybrid.devices.team import Team
-
-        with self.lock:
-            signature = self.signature(normal)
-        if signature in self.refused:
-            return self.run_python(normal)
-        try:
-            if isinstance(device, Team):
-                return team_calls.call_on_team(self, normal, device)
-            return calls.call(self, normal, device, signature=signature)
-        except (UnsupportedError, NoSourceError) as found:
-            error = found
-        return self.refuse(normal, signature, error)
 
     def known_of(self, signature: Signature) -> dict[Any, Any]:
         """What operations of calls with a signature have given, as far as it is known."""
@@ -695,10 +685,12 @@ class Dispatcher:
         """`compiled_for` a call in positional form, whose signature may be known already (nothing is on devices then);
         by default for all extents."""
         if signature is None and some_live_elsewhere(normal):
-            from parakeet_py.call.devices.device_calls import foreign_arguments
+            from parakeet_py.call.devices.calls import place_of, residents_of
 
-            foreign = foreign_arguments(self, normal)
-            normal = normal if foreign is None else foreign.args
+            team = place_of(self, normal)
+            if team is not None:
+                with residents_of(self, normal, team):
+                    return self.compiled_for_normal(normal, extents, self.signature(normal))
         with self.lock, held():
             if signature is None:
                 signature = self.signature(normal)

@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.signature.describe import describe_spec
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
-    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.compiled import Compiled
     from parakeet_py.call.devices.device_report import DeviceReport
     from parakeet_py.call.devices.team_report import TeamReport
     from parakeet_py.call.dispatcher import Dispatcher
+    from parakeet_py.hybrid.devices.team import Team
     from parakeet_py.hybrid.devices.timeline import Timeline
     from parakeet_py.imp.storage.allocations import StorageReport
 
@@ -137,58 +137,37 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
     from parakeet_py.signature.specs import spec_of
 
     name = dispatcher.function.__name__
-    device = dispatcher.device()
     try:
-        if some_live_elsewhere((*args, *kwargs.values())):
-            found = _explain_in_place(dispatcher, dispatcher.normalize(tuple(args), kwargs))
-            if found is not None:
-                return found
-        if device is None:
-            normal = dispatcher.normalize(tuple(args), kwargs)
+        normal = dispatcher.normalize(tuple(args), kwargs)
+        team = None if normal is None else dispatcher.place_of(normal)
+        if team is None:
             return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
-        from parakeet_py.call.devices.device_report import device_report
-        from parakeet_py.call.devices.team_report import team_report
-        from parakeet_py.hybrid.devices.team import Team
-
-        normal = dispatcher.positional(tuple(args), kwargs)
-        compiled = dispatcher.compiled_for_normal(normal)
-        if isinstance(device, Team):
-            return replace(_on_devices(compiled), device=team_report(compiled, normal, device))
-        return replace(_on_devices(compiled), device=device_report(compiled, normal, device))
+        return _on_devices(dispatcher, dispatcher.positional(tuple(args), kwargs), team)
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)
         waits = isinstance(error, NotObservedError)
         return Explanation(name, specs, (), 0, (), None, {}, str(error), waits=waits)
 
 
-def _explain_in_place(dispatcher: Dispatcher, normal: tuple[Any, ...] | None) -> Explanation | None:
-    """What a call does whose arguments live on a device; None if they live on none."""
-    from parakeet_py.call.devices.device_calls import foreign_arguments
+def _on_devices(dispatcher: Dispatcher, normal: tuple[Any, ...], team: Team) -> Explanation:
+    """What a call does on devices."""
+    from parakeet_py.call.devices.calls import residents_of
     from parakeet_py.call.devices.device_report import device_report
     from parakeet_py.call.devices.team_report import team_report
-    from parakeet_py.hybrid.residency.team_arguments import Held
-
-    foreign = None if normal is None else foreign_arguments(dispatcher, normal)
-    if foreign is None:
-        return None
-    compiled = dispatcher.compiled_for_normal(foreign.args)
-    if isinstance(foreign, Held):
-        return replace(_on_devices(compiled), device=team_report(compiled, foreign.args, foreign.team, foreign))
-    return replace(_on_devices(compiled), device=device_report(compiled, foreign.args, foreign.device, foreign))
-
-
-def _on_devices(compiled: Compiled) -> Explanation:
-    """What is known beforehand of calls that run on devices."""
     from parakeet_py.hybrid.plan.routine_calls import as_calls
 
-    found = explain_compiled(compiled)
-    by_host = tuple(str(call) for call in as_calls(compiled.typed)[1].values())
-    return replace(found, opaque_calls=found.opaque_calls + by_host)
+    with residents_of(dispatcher, normal, team):
+        compiled = dispatcher.compiled_for_normal(normal, signature=dispatcher.signature(normal))
+        found = explain_compiled(compiled)
+        by_host = tuple(str(call) for call in as_calls(compiled.typed)[1].values())
+        report = device_report if team.alone is not None else team_report
+        device = report(compiled, normal, team)
+    return replace(found, opaque_calls=found.opaque_calls + by_host, device=device)
 
 
 def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) -> Explanation:
     """What is known of a compiled call; its arguments in positional form give the sizes of what it allocates."""
-    from parakeet_py.call.interpreters import values_of
+    from parakeet_py.call.give_back import values_of
     from parakeet_py.imp.storage.allocations import report
 
     values = () if normal is None else values_of(compiled, normal)
@@ -218,7 +197,7 @@ def _notes(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:
 
 def _kept(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:
     """A note on arguments that are copied before the call."""
-    from parakeet_py.call.compile import kept_arguments
+    from parakeet_py.call.give_back import kept_arguments
 
     kept = [names[leaf] for leaf in kept_arguments(compiled)]
     reason = "are kept, because Python may have to run the call from the beginning"

@@ -50,7 +50,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, description
 from parakeet_py.typed_ir.specialize.type_names import with_article
 
 if TYPE_CHECKING:
-    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.compiled import Compiled
 
 _SMALL = (bool, int, float, complex, str, NoneType)
 

@@ -8,8 +8,11 @@ Python object in both. Like signatures these know nothing of LLVM: the specializ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
+
+import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.signature.attribute_sources import store_field
@@ -187,3 +190,56 @@ def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
         case ResultTuple():
             for item in tree.items:
                 yield from _result_walk(item)
+
+
+Leaving = Callable[[Any, bool, bool], Any]
+
+
+def array_of_numpy(value: np.ndarray[Any, Any], new: bool, readonly: bool) -> np.ndarray[Any, Any]:
+    """An array of a result: a `new` object of the same elements if that is wanted, which may be `readonly`."""
+    if new:
+        value = value.view()
+        value.flags.writeable = value.flags.writeable and not readonly
+    return value
+
+
+def assemble(tree: Result, leaves: Sequence[Any], given: Sequence[Any] = (), array: Leaving = array_of_numpy) -> Any:
+    """The Python object of a result tree. `given` are the arguments, which stay themselves; `array` makes of an array
+    leaf what the caller gets."""
+    return _assemble(tree, leaves, given, array, {})
+
+
+def _assemble(tree: Result, leaves: Sequence[Any], given: Sequence[Any], array: Leaving, boxed: dict[int, Any]) -> Any:
+    def part(tree: Result) -> Any:
+        return _assemble(tree, leaves, given, array, boxed)
+
+    match tree:
+        case ResultLeaf(index, kind, dtype, python):
+            if index in boxed:
+                return boxed[index]
+            value = leaves[index]
+            if kind == "array":
+                argument = any(value is one for one in given)
+                new = tree.view or (not argument and (tree.readonly or any(value is one for one in boxed.values())))
+                if new or not argument:
+                    value = array(value, new, tree.readonly)
+            if kind == "scalar":
+                made = np.dtype(dtype).type(value)
+                value = made.item() if python else made
+            boxed[index] = value
+            return value
+        case ResultStatic(value):
+            return value
+        case ResultEither(tag, choices):
+            return part(choices[int(leaves[tag.index])])
+        case ResultListOf(leaf, numpy):
+            return list(leaves[leaf.index]) if numpy else leaves[leaf.index].tolist()
+        case ResultRows(items, ends):
+            held = part(items)
+            return [held[first:last] for first, last in itertools.pairwise(leaves[ends.index].tolist())]
+        case ResultTuple(items, kind, type_):
+            parts = [part(item) for item in items]
+            if type_ is not None:
+                return type_(*parts)
+            return tuple(parts) if kind == "tuple" else parts
+    raise AssertionError(tree)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -267,6 +267,24 @@ def _walk(spec: Spec, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], 
             yield path, spec
 
 
+# ---- arrays that are not in the host's memory ------------------------------------------------------------------------
+
+
+class _StandIns:
+    """What is to be known of an array elsewhere; None of anything else.
+
+    Attributes
+    ----------
+    of : the array of NumPy's that has its type, and lies to others of its kind as it does; elements need not be valid
+    kept : what puts its elements back as they are now
+    """
+
+    of: Callable[[Any], np.ndarray[Any, Any] | None] = staticmethod(lambda value: None)
+    kept: Callable[[Any], Callable[[], None] | None] = staticmethod(lambda value: None)
+
+
+stand_in = _StandIns()
+
 # ---- typing values ---------------------------------------------------------------------------------------------------
 
 _SCALAR_TYPES = {np.dtype(name).type: name for name in DTYPES}
@@ -312,7 +330,9 @@ def spec_of(value: object, depth: int = 0) -> Spec:
         return StaticSpec(value)  # decorated functions
     if extensions.body_of(value) is not None:
         return StaticSpec(value)
-    return ObjectSpec(kind)
+    found = stand_in.of(value)
+    spec = None if found is None else _array_spec(found)
+    return spec if isinstance(spec, ArraySpec) else ObjectSpec(kind)
 
 
 def draws(value: Any) -> bool:
@@ -519,6 +539,7 @@ def with_pairs(signature: Signature, values: Sequence[object]) -> Signature:
         return plain
     paired = sorted({index for pair in pairs for index in pair})
     arrays: Any = _values_at([found[index][0] for index in paired], values)
+    arrays = [array if type(array) is np.ndarray else stand_in.of(array) for array in arrays]
     extents = dict(zip(paired, map(extent_of, arrays), strict=True))
     disjoint = not any(_meet(extents[i], extents[j]) for i, j in pairs)
     return Signature(plain.params, plain.hidden, disjoint, pairs)

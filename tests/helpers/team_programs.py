@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py import accelerate, generate
-from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
+from parakeet_py.call.devices.calls import call, team_plan_of
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
@@ -21,8 +21,8 @@ DEVICES = tuple(EmulatedDevice(f"emulated:{20 + number}", memory=1 << 22) for nu
 
 def on(team: Team, function: Any, *args: Any) -> tuple[Any, TeamRun]:
     """A call on a team, and what it has done."""
-    result = call_on_team(function._dispatcher, args, team)
-    run = divided_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
+    result = call(function._dispatcher, args, team, in_regions=True)
+    run = team_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
     assert isinstance(run, TeamRun)
     return result, run
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from parakeet_py import accelerate, options
 from parakeet_py.base.errors import DeoptimizedError, UnsupportedError
-from parakeet_py.call.interpreters import box
+from parakeet_py.signature.results import assemble
 from parakeet_py.typed_ir.check import check_function
 from parakeet_py.typed_ir.interpret import run_function
 from tests.corpus import Difference, Outcome, assert_same, outcome
@@ -39,7 +39,7 @@ def interpreted(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     check_function(made.function)
     with np.errstate(all="ignore"):
         results = run_function(made.function, leaves)
-    return box(made.result, results, leaves)
+    return assemble(made.result, results, leaves)
 
 
 _functions: dict[str, Callable[..., Any]] = {}

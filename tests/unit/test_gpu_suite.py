@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
-from parakeet_py.call.devices import device_calls
+from parakeet_py.call.devices import calls
 from parakeet_py.hybrid.devices import cuda
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.team import team_of
 from tests.gpu import __main__ as suite
 from tests.gpu import plugin
 from tests.gpu.twin import Twin, TwinDifference, different, is_exact
@@ -29,7 +30,7 @@ def twin() -> Twin:
 
 
 def called(twin: Twin, function: Any, *args: Any) -> Any:
-    return device_calls.call(function._dispatcher, args, twin)
+    return calls.call(function._dispatcher, args, team_of(twin))
 
 
 def test_both_do_the_same(twin: Twin) -> None:

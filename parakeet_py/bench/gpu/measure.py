@@ -16,9 +16,9 @@ from parakeet_py.bench.compare import difference
 from parakeet_py.bench.gpu import peers
 from parakeet_py.bench.peers import Absent
 from parakeet_py.bench.program import Arguments, Program, Size
-from parakeet_py.call.devices import device_calls
+from parakeet_py.call.devices import calls
 from parakeet_py.hybrid.devices.device import Machine
-from parakeet_py.hybrid.residency.device_arguments import Foreign
+from parakeet_py.hybrid.devices.team import team_of
 from parakeet_py.hybrid.residency.device_array import asdevice
 
 LEAST, MOST = 3, 50  # repetitions
@@ -162,11 +162,7 @@ def _ours(
             kernels: list[list[float]] = []
 
             def launched(given: Arguments) -> None:
-                foreign = Foreign(timed, given)
-                try:
-                    device_calls.call(function._dispatcher, foreign.args, timed, foreign)
-                finally:
-                    foreign.done()
+                calls.call(function._dispatcher, given, team_of(timed))
                 kernels.append(timed.take())
 
             _repeated(share / 3, lambda: on_device(machine, arguments), launched)

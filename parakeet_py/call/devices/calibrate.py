@@ -13,7 +13,7 @@ import numpy as np
 
 from parakeet_py.base import config
 from parakeet_py.call.accelerate import accelerate
-from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
+from parakeet_py.call.devices.calls import call, team_plan_of
 from parakeet_py.hybrid.devices.calibration import store
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.devices.team import Team
@@ -46,13 +46,13 @@ def _operations(device: Machine | None, length: int) -> tuple[float, float]:
         Team((), True, 0.0) if device is None else Team((device,), False)
     )  # forced: what is left to the CPU is not timed
     x = np.random.default_rng(1).random(length)
-    plan = divided_plan_of(function._dispatcher.compiled_for_normal((x,)))
+    plan = team_plan_of(function._dispatcher.compiled_for_normal((x,)))
     division, name = plan.regions[-1].divisions[0], "cpu" if device is None else device.name
     best: dict[int, float] = {}
     for _ in range(ROUNDS):
         for count in (length // 4, length):
             plan.rates = Rates()
-            call_on_team(function._dispatcher, (x[:count],), team)
+            call(function._dispatcher, (x[:count],), team, in_regions=True)
             found = plan.rates.cost(id(division.part), name)
             assert found is not None
             best[count] = min(best.get(count, math.inf), found.of(count))

@@ -10,13 +10,10 @@ from parakeet_py.base.config import Config
 from parakeet_py.signature.specs import Signature
 
 if TYPE_CHECKING:
-    from parakeet_py.call.compile import Compiled
+    from parakeet_py.call.compiled import Compiled
     from parakeet_py.call.fallback_cache import Refusals
     from parakeet_py.call.load import Knowledge
-    from parakeet_py.hybrid.devices.device import Machine
     from parakeet_py.hybrid.devices.team import Team
-
-RECURSIVE = "a function with recursion runs on the CPU"
 
 
 class Dispatcher(Protocol):
@@ -43,7 +40,7 @@ class Dispatcher(Protocol):
 
     def config(self) -> Config: ...
 
-    def device(self) -> Machine | Team | None: ...
+    def device(self) -> Team | None: ...
 
     def signature(self, normal: tuple[Any, ...]) -> Signature: ...
 

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.call.devices.team_calls import divided_plan_of
-from parakeet_py.call.interpreters import values_of
+from parakeet_py.call.devices.calls import team_plan_of
+from parakeet_py.call.give_back import values_of
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.devices.timeline import Timeline
+from parakeet_py.hybrid.execute.dry_run import MOST, DryRun
 from parakeet_py.hybrid.execute.run_record import RegionRun, Schedule, TeamRun
-from parakeet_py.hybrid.execute.team_dry_run import MOST, Rehearsal
-from parakeet_py.hybrid.residency.team_arguments import Held
 
 
 @record
@@ -95,10 +94,10 @@ def _moved(run: TeamRun) -> str:
     )
 
 
-def team_report(compiled: Any, normal: Sequence[Any], team: Team, held: Held | None = None) -> TeamReport:
-    """What a call in positional form would do on a team, which may hold arguments."""
-    plan = divided_plan_of(compiled)
-    call = Rehearsal(plan, team, held)
+def team_report(compiled: Any, normal: Sequence[Any], team: Team) -> TeamReport:
+    """What a call in positional form would do on a team of several."""
+    plan = team_plan_of(compiled)
+    call = DryRun(plan, team)
     complete = call.known(values_of(compiled, normal))
     foreseen = call.done()
     members = foreseen.members if team.cpu else foreseen.members[1:]

@@ -1,31 +1,54 @@
-"""Whether an argument may be an array on a device: asked of every call that no gate takes, so it must cost nothing."""
+"""Whether an argument may be, or have in it, an array on a device: asked of every call that no entry stub takes, so it
+must cost nothing where there is none."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from parakeet_py.signature.attribute_sources import is_plain
+
 _HERE = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))  # most arguments are such
+DEEPEST = 4  # containers in containers
 
 
-def lives_elsewhere(value: Any) -> bool:
-    """Whether a value, or one in a tuple or list, may be an array on a device; its class alone decides."""
+def lives_elsewhere(value: Any, depth: int = 0) -> bool:
+    """Whether a value, or one in a tuple, list or dict or held by an object, may be an array on a device; its class
+    alone decides."""
     kind: Any = type(value)
     if kind in _HERE:
         return False
-    if kind is tuple or kind is list:
-        return any(map(lives_elsewhere, value))
-    return _class_lives_elsewhere(kind)
+    inside = items_of(value)
+    if inside:
+        return depth < DEEPEST and any(lives_elsewhere(item, depth + 1) for item in inside)
+    return class_lives_elsewhere(kind)
 
 
 @functools.lru_cache(maxsize=128)
-def _class_lives_elsewhere(kind: Any) -> bool:
+def class_lives_elsewhere(kind: Any) -> bool:
+    """Whether instances of a class may be arrays on devices."""
     if hasattr(kind, "__cuda_array_interface__"):
         return True
     return hasattr(kind, "__dlpack_device__") and kind.__module__.partition(".")[0] != "numpy"
+
+
+@functools.lru_cache(maxsize=256)
+def _has_attributes(kind: type) -> bool:
+    return is_plain(kind) and "__dict__" in dir(kind) and not class_lives_elsewhere(kind)
+
+
+def items_of(value: Any) -> Sequence[Any]:
+    """What is in a container: a tuple, list or dict, or an object of a class without special attributes."""
+    kind = type(value)
+    if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        found: Sequence[Any] = value
+        return found
+    if kind is dict:
+        return [*value.values()]
+    return [*vars(value).values()] if _has_attributes(kind) else ()
 
 
 def some_live_elsewhere(values: Sequence[Any]) -> bool:
@@ -33,19 +56,11 @@ def some_live_elsewhere(values: Sequence[Any]) -> bool:
     return not _HERE.issuperset(map(type, values)) and any(map(lives_elsewhere, values))
 
 
-def leaves_of(values: Sequence[Any]) -> Iterator[Any]:
-    """Values, and those in tuples and lists."""
+def leaves_of(values: Sequence[Any], depth: int = 0) -> Iterator[Any]:
+    """Values, and those in containers."""
     for value in values:
-        if type(value) in (tuple, list):
-            yield from leaves_of(value)
+        inside = items_of(value) if type(value) not in _HERE and depth <= DEEPEST else ()
+        if inside:
+            yield from leaves_of(inside, depth + 1)
         else:
             yield value
-
-
-def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A value with whatever is in its tuples and lists changed."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(mapped(one, change) for one in value))
-    if type(value) in (tuple, list):
-        return type(value)(mapped(one, change) for one in value)
-    return change(value)

@@ -13,10 +13,10 @@ from parakeet_py.ptx.outline import Kernel
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.transfer_counters import Meter
-    from parakeet_py.hybrid.plan.device_plan import Plan
+    from parakeet_py.hybrid.plan.device_plan import DevicePlan
 
 
-def fault_text(plan: Plan, device: Meter, error: DeviceError) -> str:
+def fault_text(plan: DevicePlan, device: Meter, error: DeviceError) -> str:
     """An error after which it is not known of these launches whether they have ended well."""
     suspects = [describe_launch(plan, *launch) for launch in device.unfinished]
     if len(suspects) == 1:
@@ -24,7 +24,7 @@ def fault_text(plan: Plan, device: Meter, error: DeviceError) -> str:
     return f"{device.name}: {error}\n  in one of\n" + "\n".join(f"  {suspect}" for suspect in suspects)
 
 
-def describe_launch(plan: Plan, number: int, blocks: int, values: Sequence[Any]) -> str:
+def describe_launch(plan: DevicePlan, number: int, blocks: int, values: Sequence[Any]) -> str:
     kernel = plan.kernels[number]
     shape = f"{blocks} x {kernel.threads} threads" if blocks else "by cuBLAS"
     return f"kernel {kernel.name} ({place_of(plan.filename, kernel)}), {shape}, {arguments(kernel, values)}"

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parakeet_py.hybrid.plan.device_plan import Plan
+from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.typed_ir.pipeline import run_passes
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class Resources(NamedTuple):
     occupancy: float
 
 
-def plan_for(plan: Plan, device: Device) -> Plan:
+def plan_for(plan: DevicePlan, device: Device) -> DevicePlan:
     """The plan to run on a device: this one, or what the guard has put in its place."""
     return plan.instead.get(id(device), plan)
 
 
-def examine(compiled: Compiled, plan: Plan, device: Device) -> None:
+def examine(compiled: Compiled, plan: DevicePlan, device: Device) -> None:
     """Look at the kernels that a call has loaded for the first time; later calls may get another plan."""
     loaded = plan.take_loaded()
     ask = getattr(device, "resources", None)
@@ -70,7 +70,7 @@ def examine(compiled: Compiled, plan: Plan, device: Device) -> None:
             return
 
 
-def _in_smaller_blocks(plan: Plan, number: int, device: Device, ask: Any, whole: Resources) -> Resources:
+def _in_smaller_blocks(plan: DevicePlan, number: int, device: Device, ask: Any, whole: Resources) -> Resources:
     """What a kernel takes in blocks of the best size; later launches have that size."""
     kernel = plan.kernels[number]
     best, best_parts, parts = whole, 1, 2
@@ -84,10 +84,10 @@ def _in_smaller_blocks(plan: Plan, number: int, device: Device, ask: Any, whole:
     return best
 
 
-def _apart(compiled: Compiled, plan: Plan, device: Device, ask: Any, starved: Resources) -> Plan:
+def _apart(compiled: Compiled, plan: DevicePlan, device: Device, ask: Any, starved: Resources) -> DevicePlan:
     """The plan with operators apart, if it is better."""
     unfused = run_passes(compiled.unfused, replace(compiled.config, stop_pass=LAST_PASS))
-    other = Plan(unfused, compiled.config, plan.filename)
+    other = DevicePlan(unfused, compiled.config, plan.filename)
     if len(other.kernels) <= len(plan.kernels):
         return plan
     for number, kernel in enumerate(other.kernels):

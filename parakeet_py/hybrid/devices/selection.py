@@ -10,19 +10,19 @@ from parakeet_py.base.device_names import parse
 from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.base.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import DeviceError, Machine
-from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.devices.team import Team, team_of
 
 _lock = threading.RLock()
 
 
 @lru_cache(maxsize=64)
-def chosen(names: str, split: float | None) -> Machine | Team | None:
-    """What runs calls with these settings: a device alone, several together, or the CPU alone (None)."""
+def chosen(names: str, split: float | None) -> Team | None:
+    """What runs calls with these settings: a team, of one device or of several; None: the CPU alone."""
     devices = open_devices(names)
     if not devices:
         return None
     cpu = "cpu" in parse(names)
-    return devices[0] if len(devices) == 1 and not cpu else Team(devices, cpu, split)
+    return team_of(devices[0]) if len(devices) == 1 and not cpu else Team(devices, cpu, split)
 
 
 @lru_cache(maxsize=64)

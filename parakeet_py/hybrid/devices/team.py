@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.plan.part_cost import Cost, device_speed, shares
@@ -33,6 +35,16 @@ class Team:
     cpu: bool = True
     split: float | None = None
     only: tuple[int, ...] | None = None
+
+    @property
+    def alone(self) -> Any:
+        """The device (a `Machine`) that has all of the work; None if several share it."""
+        return self.devices[0] if len(self.devices) == 1 and not self.cpu else None
+
+    @property
+    def name(self) -> str:
+        """The names of the members, as settings have them."""
+        return ",".join([*(["cpu"] if self.cpu else []), *(device.name for device in self.devices)])
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -78,6 +90,12 @@ class Team:
         starts = (0, *bounds[:-1])
         found = zip(range(len(bounds)), starts, bounds, strict=True)
         return tuple((memory, lo, hi) for memory, lo, hi in found if lo < hi)
+
+
+@lru_cache(maxsize=64)
+def team_of(device: Device) -> Team:
+    """A device alone: there is one object for each."""
+    return Team((device,), cpu=False)
 
 
 def evenly(start: int, stop: int, parts: int) -> tuple[int, ...]:

@@ -85,6 +85,9 @@ class Meter:
     def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         self.device.copy_over(address, source, place, rows, after)
 
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        self.device.copy_within(target, source, size)  # type: ignore[attr-defined]
+
     def load(self, ptx: str) -> Any:
         return self.device.load(ptx)
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute.dry_run import DryRun
 from parakeet_py.hybrid.execute.parts import Parts
 from parakeet_py.hybrid.execute.run_record import RegionRun
-from parakeet_py.hybrid.execute.team_dry_run import Rehearsal
 from parakeet_py.hybrid.partition.regions import Region
-from parakeet_py.hybrid.plan.team_plan import DividedPlan
+from parakeet_py.hybrid.plan.team_plan import TeamPlan
 from parakeet_py.hybrid.residency.blocks import HOST
 from parakeet_py.typed_ir.ir import Var
 
@@ -36,9 +36,9 @@ class Left:
 
     def takes(self, args: Sequence[Any], place: object) -> bool:
         """Whether it is known that a call on a device or team goes to the CPU."""
-        return type(place) is Team and self._known.get(_key(args, place), False)
+        return type(place) is Team and place.cpu and self._known.get(_key(args, place), False)
 
-    def decide(self, args: Sequence[Any], team: Team, plan: DividedPlan, leaves: Sequence[Any]) -> bool:
+    def decide(self, args: Sequence[Any], team: Team, plan: TeamPlan, leaves: Sequence[Any]) -> bool:
         """Whether a call goes to the CPU."""
         key = _key(args, team)
         found = self._known.get(key)
@@ -60,7 +60,7 @@ def _key(args: Sequence[Any], team: Team) -> tuple[Any, ...]:
     return tuple(kinds)
 
 
-class _Brief(Rehearsal):
+class _Brief(DryRun):
     """A dry run that ends as soon as a device has a part."""
 
     def cut(self, region: Region, values: dict[Var, Any]) -> Parts | None:
@@ -74,9 +74,9 @@ def _alone(run: RegionRun) -> bool:
     return run.by == HOST and all(who == HOST for who, _, _ in run.ranges)
 
 
-def _stays(plan: DividedPlan, team: Team, leaves: Sequence[Any]) -> bool:
+def _stays(plan: TeamPlan, team: Team, leaves: Sequence[Any]) -> bool:
     """Whether only the CPU has a part in a call, or in as much of it as is worth looking at."""
-    call = _Brief(plan, team, None)
+    call = _Brief(plan, team)
     call.steady_joins = {division.join for region in plan.regions for division in region.divisions}
     known = call.known(leaves)
     return (known or len(call.runs) >= ENOUGH) and all(map(_alone, call.runs))

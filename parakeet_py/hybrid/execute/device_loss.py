@@ -96,6 +96,10 @@ class Member:
         with self._watched():
             self.device.copy_over(address, source.device, place, rows, after)
 
+    def copy_within(self, target: int, source: int, size: int) -> None:
+        with self._watched():
+            self.device.copy_within(target, source, size)  # type: ignore[attr-defined]
+
     def load(self, ptx: str) -> Any:
         with self._watched():
             return self.device.load(ptx)

@@ -138,7 +138,7 @@ class Parts:
         for written, (_, lo, hi) in zip(self.written, self.ranges, strict=True):
             for array in self.whole:
                 box = tuple((lo, hi) if axis == self.division.axis else (0, n) for axis, n in enumerate(array.shape))
-                if array.host.size:
+                if array.size:
                     add(written, array.root, array.spans(box, True))
 
     def piece(self, part: Range, number: int = 0) -> Parts:
@@ -217,7 +217,7 @@ class Parts:
         for root, spans in self.needed[number].items():
             root.bring(who, spans)
         for array in more:
-            if isinstance(array, SharedArray) and array.host.size:
+            if isinstance(array, SharedArray) and array.size:
                 array.root.bring(who, array.spans())
 
     def _worth_a_crew(self) -> bool:
@@ -339,6 +339,6 @@ class Parts:
         target: SharedArray = self.values[self.division.op.target]
         for (copy,) in partial:
             self._on_host(self.division.combine, [target, copy], stored=True)
-        if target.host.size:
+        if target.size:
             target.root.wrote(HOST, target.spans(exact=True))
         return []

@@ -353,4 +353,4 @@ class _Stream:
 
 
 def _arrays(values: Sequence[Any]) -> list[SharedArray]:
-    return [value for value in values if isinstance(value, SharedArray) and value.host.size]
+    return [value for value in values if isinstance(value, SharedArray) and value.size]

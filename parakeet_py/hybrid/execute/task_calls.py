@@ -113,7 +113,7 @@ def _kind(value: Any, team: Team) -> Any:
     if not isinstance(value, SharedArray):
         return value if isinstance(value, int) else type(value)
     valid = value.root.valid
-    return value.host.dtype.char, value.shape, tuple(size_of(valid[who]) if who in valid else 0 for who in team.members)
+    return value.dtype.char, value.shape, tuple(size_of(valid[who]) if who in valid else 0 for who in team.members)
 
 
 class _Choice:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.hybrid.execute.dry_run import DryRun, Enough
 from parakeet_py.hybrid.execute.parts import Parts
 from parakeet_py.hybrid.execute.run_record import Schedule
 from parakeet_py.hybrid.execute.team_call import TeamCall
-from parakeet_py.hybrid.execute.team_dry_run import Rehearsal
 from parakeet_py.hybrid.plan.part_cost import Speed, cpu_speed, device_speed
 from parakeet_py.hybrid.plan.placement_cost import beginning, operations_in_turn, operations_of
-from parakeet_py.hybrid.residency.blocks import HOST, Memories, Root, SharedArray, Written
+from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, difference, size_of
 from parakeet_py.typed_ir.ir import Var
 
@@ -29,18 +29,13 @@ ENOUGH = 60  # regions of a task: in loops of many steps, the rest is taken to b
 ONE_THREAD = 5e7  # scalar operations in a second of one thread of a device, at most
 
 
-class _Enough(Exception):
-    """What comes next is like what was."""
-
-
-class Foresight(Rehearsal):
+class Foresight(DryRun):
     """A rehearsal of tasks of a call, by some members of its team, from where bytes are now on."""
 
     def __init__(self, call: TeamCall, team: Team) -> None:
-        super().__init__(call.plan, team, None)
-        self.memories = Memories(team.devices, rehearsal=True)
+        super().__init__(call.plan, team)
         self.steady_joins = {division.join for region in call.plan.regions for division in region.divisions}
-        self.roots: dict[Root, Root] = {}
+        self.copies: dict[Root, Root] = {}
         self.seconds = 0.0
         self.left = 0
 
@@ -54,11 +49,11 @@ class Foresight(Rehearsal):
 
     def _copy(self, array: SharedArray) -> SharedArray:
         """An array whose bytes are where they are now, but nothing that is done with it moves them."""
-        root = self.roots.get(array.root)
+        root = self.copies.get(array.root)
         if root is None:
-            root = self.roots[array.root] = Root(self.memories, array.root.address, array.root.size, None, False)
+            root = self.copies[array.root] = Root(self.memories, None, array.root.size, (), False)
             root.valid = dict(array.root.valid)
-        return SharedArray(root, array.host)
+        return SharedArray(root, array.layout, array.offset)
 
     def scheduled(self, schedule: Schedule) -> None:
         super().scheduled(schedule)
@@ -66,7 +61,7 @@ class Foresight(Rehearsal):
 
     def foresee(self, region: Region, parts: Parts | None, values: dict[Var, Any]) -> None:
         if not self.left:
-            raise _Enough
+            raise Enough
         self.left -= 1
         if parts is None:
             who = self.team.first

@@ -1,4 +1,4 @@
-"""What the parts of a call on a team know of it: a protocol that `team_run.DividedCall` fulfils.
+"""What the parts of a call on a team know of it: a protocol that `execution.Execution` fulfils.
 
 Costs, parts, tasks and estimates are written against this file, so that none of them imports the executor.
 """
@@ -14,7 +14,7 @@ from parakeet_py.hybrid.execute.run_record import RegionRun, Schedule
 from parakeet_py.hybrid.partition.access import Part, Touched
 from parakeet_py.hybrid.partition.division import Division
 from parakeet_py.hybrid.partition.tasks import Task
-from parakeet_py.hybrid.plan.team_plan import DividedPlan
+from parakeet_py.hybrid.plan.team_plan import TeamPlan
 from parakeet_py.hybrid.residency.blocks import Memories, SharedArray, Written
 from parakeet_py.hybrid.residency.windows import Windows
 from parakeet_py.typed_ir.ir import Dim, Function, Operand, Var
@@ -30,7 +30,7 @@ class TeamCall(Protocol):
     products : how products of some extents have been cut, by their extents
     """
 
-    plan: DividedPlan
+    plan: TeamPlan
     team: Team
     memories: Memories
     threads: int

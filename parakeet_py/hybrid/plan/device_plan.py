@@ -1,7 +1,7 @@
 """A specialization for devices: its host part as Python, its kernels as PTX.
 
-A `Plan` is made once for each specialization, from the typed IR after fusion. PTX is made for an architecture when a
-device of that architecture first runs the plan.
+A `DevicePlan` is made once for each specialization, from the typed IR after fusion. PTX is made for an architecture
+when a device of that architecture first runs the plan.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from parakeet_py.base.config import Config
-from parakeet_py.base.types import Array, Scalar, Type, is_complex, real_dtype
+from parakeet_py.base.types import Array, Scalar, is_complex, real_dtype
 from parakeet_py.hybrid.devices.device import Device
-from parakeet_py.hybrid.devices.timeline import Timeline
-from parakeet_py.hybrid.devices.transfer_counters import Run
-from parakeet_py.hybrid.plan.host_code import HostFunction, HostSteps, host_function, host_steps
+from parakeet_py.hybrid.plan.host_code import HostSteps, host_steps
+from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.imp import ir as imp
 from parakeet_py.ptx import libdevice, target
 from parakeet_py.ptx.kernels.codegen import NARROW, kernel_ir, stored_roots, strides_passed
 from parakeet_py.ptx.kernels.lowering import lower_for_gpu
 from parakeet_py.ptx.outline import Kernel
-from parakeet_py.typed_ir.ir import Function, Stride, Var, dtype_of
+from parakeet_py.typed_ir.ir import Function, Stride, Var
 
 _CODES = {
     "bool": "B",
@@ -59,25 +58,18 @@ class Form(NamedTuple):
 USUAL = Form(True, True)
 
 
-class Plan:
-    """How a specialization runs on devices.
+class DevicePlan(HostPlan):
+    """How a specialization, or a part of a region, runs in the memory of one device.
 
     Attributes
     ----------
-    host : the host part as a Python function, `host_text` its source
     kernels : in the order of their numbers
     codes : the `struct` characters of each kernel's parameters, by whether it is narrow
     stores : the parameters of each kernel that it stores to
     stored_params : the array parameters that are stored to
     gives_views : a result may be a view of an argument
     asks_strides : the function asks for strides, which have to be those that the host has
-    failure_types : the dtypes of the arguments of each failure's message
-    opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
-    routines : of NumPy's, which the host does, by the numbers of their calls
     check : wait for every kernel
-    filename : where the function was read from
-    last_run : what the last call has done, None before the first
-    timeline : what the last call that was recorded has done when
     resources : what kernels take on a device, by their numbers, as far as `occupancy_limit` has asked
     parts : how many blocks are made of one, of kernels whose blocks are too large for a device, by the ids of devices
         and the kernels' numbers, see `occupancy_limit`
@@ -90,7 +82,7 @@ class Plan:
             "fastmath": config.fastmath,
             "libdevice": config.libdevice and libdevice.find() is not None,
         }
-        function, self.routines = as_calls(function)
+        function, routines = as_calls(function)
         device_function = lower_for_gpu(function, config.fastmath)
         if config.check:
             from parakeet_py.imp.check import check_function
@@ -98,10 +90,8 @@ class Plan:
             for kernel in device_function.kernels:
                 check_function(imp.Function(kernel.name, kernel.params, _as_region(kernel), (), *_rest(kernel)))
             check_function(device_function.host)
-        self.function: imp.Function = device_function.host
+        super().__init__(device_function.host, config, filename, routines)
         self.kernels: tuple[Kernel, ...] = device_function.kernels
-        self.host: HostFunction
-        self.host, self.host_text = host_function(self.function)
         codes = ["".join(codes_of(kernel)) for kernel in self.kernels]
         self._integers = [[place for place, code in enumerate(found) if code == "q"] for found in codes]
         last = ["Pq" if kernel.checked else "" for kernel in self.kernels]
@@ -115,31 +105,19 @@ class Plan:
         self.stored_params = _stored_params(self.function, stored)
         self.gives_views = _gives_views(self.function)
         self.asks_strides = any(isinstance(let.op, Stride) for let in function.statements())
-        self.failure_types: dict[int, tuple[str, ...]] = {}
-        self.opaque_args: dict[int, tuple[Type, ...]] = {}
-        self.opaque_outs: dict[int, tuple[Type, ...]] = {}
-        for body in (self.function.body, *(kernel.function.body for kernel in self.kernels)):
-            self._learn(body)
         self.check = bool(config.check)
-        self.filename = filename
-        self.last_run: Run | None = None
-        self.timeline: Timeline | None = None
         self.resources: dict[int, Any] = {}
         self.parts: dict[tuple[int, int], int] = {}
-        self.instead: dict[int, Plan] = {}
+        self.instead: dict[int, DevicePlan] = {}
         self._loaded: list[tuple[int, Any]] = []
         self._lock = threading.Lock()
         self._ptx: dict[tuple[str, int, Form], str] = {}
         self._modules: dict[tuple[int, int, Form], tuple[Device, Any]] = {}
 
-    def _learn(self, body: imp.Block) -> None:
-        for statement in imp.walk(body):
-            match statement:
-                case imp.Check(_, failure, args):
-                    self.failure_types[failure] = tuple(dtype_of(arg) for arg in args)
-                case imp.Opaque(outs, site, args):
-                    self.opaque_args[site] = tuple(arg.type for arg in args)
-                    self.opaque_outs[site] = tuple(out.type for out in outs)
+    @property
+    def bodies(self) -> list[imp.Block]:
+        """The code of the host part and of all kernels."""
+        return [self.function.body, *(kernel.function.body for kernel in self.kernels)]
 
     @cached_property
     def steps(self) -> HostSteps:

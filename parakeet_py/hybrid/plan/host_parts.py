@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.base.config import Config
-from parakeet_py.base.tracebacks import placed
 from parakeet_py.base.types import Array, Scalar, Type
-from parakeet_py.imp import ir as imp
+from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.imp.lower.function import lower
 from parakeet_py.llvm.codegen.module import generate, slots_in, slots_out
 from parakeet_py.llvm.engine import compiler
@@ -24,8 +23,6 @@ from parakeet_py.llvm.runtime import blas
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY, Context
 from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.typed_ir import ir as typed
-from parakeet_py.typed_ir.interpret import format_failure
-from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.semantics import scalar
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)  # lets go of the GIL
@@ -48,10 +45,6 @@ class HostPart:
         self._loaded = native.load(compiler.compile_ir(code.text), [code.entry], external)
         self._entry = _ENTRY(self._loaded[code.entry])
         self._free_all = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols["pk_free_all"])
-        self._kinds: dict[int, tuple[str, ...]] = {}
-        for statement in imp.walk(self.function.body):
-            if isinstance(statement, imp.Check):
-                self._kinds[statement.failure] = tuple(typed.dtype_of(arg) for arg in statement.args)
         self._slots = 1 + sum(slots_in(param.type) for param in self.function.params)
         self._out_slots = 1 + sum(slots_out(result.type) for result in self.function.results)
 
@@ -84,13 +77,7 @@ class HostPart:
     def _failure(self, status: int, words: np.ndarray[Any, Any]) -> Exception:
         if status == OUT_OF_MEMORY:
             return MemoryError("out of memory in compiled code")
-        kinds = self._kinds.get(status, ())
-        values = [
-            words[number : number + 1].view(np.float64)[0] if kind.startswith("float") else np.int64(words[number])
-            for number, kind in enumerate(kinds)
-        ]
-        site = self.function.failures[status]
-        return format_failure(site.failure, values).with_traceback(placed(entries(site.pos)))
+        return exception_of(self.function, [self.function.body], status, words)
 
 
 def _fill(slots: np.ndarray[Any, Any], kind: Type, value: Any) -> None:

@@ -1,6 +1,6 @@
 """A specialization for a team: its host part, its regions, and the code of every part that has been needed.
 
-A `DividedPlan` is made once for each specialization, from the typed IR after fusion. The parts of a region are compiled
+A `TeamPlan` is made once for each specialization, from the typed IR after fusion. The parts of a region are compiled
 when a member first runs one: to machine code for the CPU, to PTX for devices. Each exists in up to two forms: one for
 calls in which what it stores to overlaps nothing else that it is given, one for all calls.
 """
@@ -12,60 +12,41 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.base.types import Type
-from parakeet_py.hybrid.devices.timeline import Timeline
 from parakeet_py.hybrid.partition.regions import Region, cut_regions
 from parakeet_py.hybrid.partition.tasks import Group
-from parakeet_py.hybrid.plan.device_plan import Plan
-from parakeet_py.hybrid.plan.host_code import HostFunction, host_function
+from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.host_parts import HostPart
+from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.part_cost import Rates
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.hybrid.residency.windows import spread
-from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.ir import Function
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.plan.compiled import Compiled
 
 
-class DividedPlan:
-    """How a specialization runs on a team.
+class TeamPlan(HostPlan):
+    """How a specialization runs on a team whose members share its regions.
 
     Attributes
     ----------
-    function, host, host_text : the host part, as Imp, as a Python function, and that one's source
-    stored : the positions of the leaf arguments that are stored to
     sites, first : the regions and groups of tasks, and the number of the first among the opaque calls of the host part
     regions : the regions alone
-    opaque_args, opaque_outs : the types of what goes to and comes from each operation handed back to Python
-    routines : of NumPy's, which the host does, by the numbers of their calls
+    stored : the positions of the leaf arguments that are stored to
     rates : what parts have taken so far
-    last_run : what the last call has done, None before the first
-    timeline : what the last call that was recorded has done when
     estimates : what foresees the seconds of tasks, from a call and a team
     schedules : who has had which tasks, by what the choice rests on
     """
 
     def __init__(self, compiled: Compiled, estimates: Callable[[Any, Any], Any]) -> None:
-        self.config = compiled.config
-        self.estimates = estimates
-        self.filename = compiled.function.__code__.co_filename
-        function, self.routines = as_calls(compiled.typed, team=True)
-        self.function, self.sites, self.first = cut_regions(function)
+        function, routines = as_calls(compiled.typed, team=True)
+        host, self.sites, self.first = cut_regions(function)
+        super().__init__(host, compiled.config, compiled.function.__code__.co_filename, routines)
         self.regions = tuple(site for site in self.sites if isinstance(site, Region))
         self.stored = sorted(compiled.specialization.stored_params)
-        self.host: HostFunction
-        self.host, self.host_text = host_function(self.function)
-        self.opaque_args: dict[int, tuple[Type, ...]] = {}
-        self.opaque_outs: dict[int, tuple[Type, ...]] = {}
-        for statement in imp.walk(self.function.body):
-            if isinstance(statement, imp.Opaque):
-                self.opaque_args[statement.site] = tuple(arg.type for arg in statement.args)
-                self.opaque_outs[statement.site] = tuple(out.type for out in statement.outs)
         self.rates = Rates()
-        self.last_run: Any = None
-        self.timeline: Timeline | None = None
+        self.estimates = estimates
         self.schedules: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._made: dict[tuple[str, int, bool], Any] = {}
@@ -81,9 +62,9 @@ class DividedPlan:
         found: HostPart = self._code("host", part, disjoint)
         return found
 
-    def on_device(self, part: Function, disjoint: bool) -> Plan:
+    def on_device(self, part: Function, disjoint: bool) -> DevicePlan:
         """A part for devices."""
-        found: Plan = self._code("device", part, disjoint)
+        found: DevicePlan = self._code("device", part, disjoint)
         return found
 
     def spread(self, part: Function) -> Function | None:
@@ -101,6 +82,8 @@ class DividedPlan:
                 function = replace(part, disjoint=disjoint)
                 self._kept.append(part)
                 self._made[key] = (
-                    HostPart(function, self.config) if where == "host" else Plan(function, self.config, self.filename)
+                    HostPart(function, self.config)
+                    if where == "host"
+                    else DevicePlan(function, self.config, self.filename)
                 )
             return self._made[key]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from parakeet_py.hybrid.devices.device import Machine
-from parakeet_py.hybrid.devices.device_detection import leaves_of, lives_elsewhere
+from parakeet_py.hybrid.devices.device_detection import class_lives_elsewhere, leaves_of
 from parakeet_py.hybrid.residency import dlpack
 from parakeet_py.hybrid.residency.arrays import Layout, span, strides_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
@@ -105,7 +105,7 @@ def device_of(
     """
     empty = False
     for value in leaves_of(args):
-        if type(value) is DeviceArray or not lives_elsewhere(value):  # one of ours goes where it is needed
+        if type(value) is DeviceArray or not class_lives_elsewhere(type(value)):  # one of ours goes where it is needed
             continue
         found = _said_by_number(value, opened)
         if found is not None:

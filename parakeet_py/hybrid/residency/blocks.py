@@ -17,10 +17,10 @@ The bytes of new memory are undefined, and count as valid everywhere.
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,19 @@ from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.partition.access import Box
-from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, memory_of
+from parakeet_py.hybrid.residency.arrays import (
+    Buffer,
+    DeviceView,
+    Layout,
+    memory_of,
+    name_of_dtype,
+    reserved,
+    strides_of,
+)
+from parakeet_py.hybrid.residency.arrays import span as reach
 from parakeet_py.hybrid.residency.byte_ranges import (
     Spans,
-    bytes_of_box,
+    bytes_in_box,
     difference,
     in_rows,
     intersection,
@@ -96,22 +105,95 @@ class Root:
 
     Attributes
     ----------
+    address : reserved when it is first asked for, where None was given
+    owner : the arrays of the host that lie there, each within what it owns or is a view of
+    home : where the bytes are between calls, if they outlive this one; it is what reserves the address then
     valid : the bytes that are valid in each memory
     copies : the memory on each device that has needed some
     settled : the bytes that each memory had when marks were last set, and that have not been written since
     """
 
-    __slots__ = ("__weakref__", "address", "copies", "memories", "owner", "settled", "size", "valid")
+    __slots__ = ("__weakref__", "_address", "copies", "home", "memories", "owner", "settled", "size", "valid")
 
-    def __init__(self, memories: Memories, address: int, size: int, owner: Any, fresh: bool) -> None:
+    def __init__(
+        self, memories: Memories, address: int | None, size: int, owner: Sequence[np.ndarray[Any, Any]], fresh: bool
+    ) -> None:
         self.memories = memories
-        self.address, self.size, self.owner = address, size, owner
+        self._address, self.size, self.owner = address, size, owner
+        self.home: Any = None
         everything = span(0, size)
         where = range(len(memories.devices) + 1) if fresh else (HOST,)
         self.valid: dict[int, Spans] = dict.fromkeys(where, everything)
         self.copies: dict[int, Buffer] = {}
         self.settled: dict[int, Spans] = {}
         memories.roots.add(self)
+
+    @classmethod
+    def on(cls, memories: Memories, memory: int, buffer: Buffer) -> Root:
+        """The root of bytes that are on a device only."""
+        made = cls(memories, None, buffer.size, (), False)
+        made.valid, made.copies = {memory: span(0, buffer.size)}, {memory: buffer}
+        return made
+
+    @property
+    def address(self) -> int:
+        if self._address is None:
+            with self.memories.lock:
+                if self._address is None:
+                    self._reserve(reserved(max(self.size, 1)))
+        assert self._address is not None
+        return self._address
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether there is memory of the host for it."""
+        return self._address is not None
+
+    def _reserve(self, memory: np.ndarray[Any, Any]) -> None:
+        if self.home is not None:
+            self._address, self.owner = self.home.address, self.home.owner
+            return
+        self.owner = (memory,)
+        self._address = int(memory.__array_interface__["data"][0])
+
+    def host_array(self, layout: Layout, offset: int) -> np.ndarray[Any, Any]:
+        """An array in this memory on the host, its elements valid or not."""
+        shape, writeable = layout.shape, layout.writeable
+        if 0 in shape:
+            found = _without_elements(layout)
+        else:
+            found = None
+            if self._address is None and self.home is None and not offset:
+                found = self._reserve_for(layout)
+            if found is None:
+                found = self._part(layout, self.address + offset)
+        if not writeable:
+            found.flags.writeable = False
+        return found
+
+    def _reserve_for(self, layout: Layout) -> np.ndarray[Any, Any] | None:
+        """Memory that belongs to one array, if that is all of it, as it does to a new array of NumPy's."""
+        dtype, shape, strides, _ = layout
+        for order in ("C", "F"):
+            if strides == strides_of(shape, dtype.itemsize, order) and math.prod(shape) * dtype.itemsize == self.size:
+                found = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+                with self.memories.lock:
+                    if self._address is None:
+                        self._reserve(found)
+                        return found
+        return None
+
+    def _part(self, layout: Layout, address: int) -> np.ndarray[Any, Any]:
+        """A view of what lies there, whose base is the array that owns the memory, as that of NumPy's views is."""
+        dtype, shape, strides, writeable = layout
+        low, size = reach(shape, strides, dtype.itemsize)
+        for owner in map(_whole, self.owner):
+            first, end = byte_bounds(owner)
+            if first <= address + low <= address + low + size <= end and (not writeable or owner.flags.writeable):
+                whole = owner if owner.flags.c_contiguous else owner.T
+                if whole.flags.c_contiguous:
+                    return np.ndarray(shape, dtype, whole, address - first, strides)
+        return np.asarray(_View(self.owner, address, layout))
 
     def bring(self, memory: int, wanted: Spans) -> None:
         """Make bytes valid in a memory."""
@@ -208,58 +290,136 @@ _NONE: Spans = span(0, 0)
 Written = dict[Root, Spans]
 
 
+def _without_elements(layout: Layout) -> np.ndarray[Any, Any]:
+    dtype, shape, strides, _ = layout
+    for order in ("C", "F"):
+        if strides == strides_of(shape, dtype.itemsize, order):
+            return np.empty(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
+    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+
+
+class _View:
+    """A view of memory of the host, kept alive by its owner."""
+
+    def __init__(self, owner: Any, address: int, layout: Layout) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, not layout.writeable),
+            "typestr": layout.dtype.str,
+            "shape": layout.shape,
+            "strides": layout.strides,
+        }
+
+
+def _whole(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array that owns the memory of another."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
 class SharedArray:
-    """An array whose elements may be in several memories: `host` is it in the host's, valid or not."""
+    """An array whose elements may be in several memories, at a place in a root.
 
-    __slots__ = ("host", "root", "shape")
+    Attributes
+    ----------
+    given : the argument that it is, if it is one: an array of NumPy's, a `DeviceArray`, one of another library
+    host : it in the memory of the host, its elements valid or not; made when it is first asked for
+    """
 
-    def __init__(self, root: Root, host: np.ndarray[Any, Any]) -> None:
-        self.root = root
-        self.host = host
-        self.shape = host.shape
+    __slots__ = ("_host", "given", "layout", "offset", "root", "shape")
+
+    def __init__(
+        self, root: Root, layout: Layout, offset: int, host: np.ndarray[Any, Any] | None = None, given: Any = None
+    ) -> None:
+        self.root, self.layout, self.offset = root, layout, offset
+        self.shape = layout.shape
+        self._host = host
+        self.given = given
+
+    @classmethod
+    def of(cls, root: Root, host: np.ndarray[Any, Any], given: Any = None) -> SharedArray:
+        """An array of the host that lies in a root."""
+        offset = host.__array_interface__["data"][0] - root.address if host.size else 0
+        return cls(root, layout_of(host), offset, host, given)
+
+    @property
+    def host(self) -> np.ndarray[Any, Any]:
+        if self._host is None:
+            self._host = self.root.host_array(self.layout, self.offset)
+        return self._host
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.layout.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.layout.strides
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.layout.dtype.itemsize
+
+    def place(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> SharedArray:
+        """Other elements of the same memory."""
+        own = self.layout
+        layout = Layout(own.dtype if dtype is None else np.dtype(dtype), shape, strides, own.writeable)
+        return SharedArray(self.root, layout, self.offset + offset)
 
     def spans(self, box: Box | None = None, exact: bool = False) -> Spans:
         """The bytes of the elements in a box, or of all."""
         whole = tuple((0, extent) for extent in self.shape)
-        return bytes_of_box(self.host, self.root.address, whole if box is None else box, exact)
+        dtype, _, strides, _ = self.layout
+        return bytes_in_box(self.offset, strides, dtype.itemsize, whole if box is None else box, exact)
+
+    def meets(self, other: SharedArray) -> bool:
+        """Whether the extents of two arrays of a root meet."""
+        (low, size), (first, length) = (reach(one.shape, one.strides, one.dtype.itemsize) for one in (self, other))
+        low, first = low + self.offset, first + other.offset
+        return bool(size and length) and low < first + length and first < low + size
 
     def on_host(self) -> np.ndarray[Any, Any]:
         """The array, its elements valid."""
-        if self.host.size:
+        host = self.host
+        if host.size:
             self.root.bring(HOST, self.spans())
-        return self.host
+        return host
 
     def on_device(self, memory: int) -> DeviceView:
         """The array in a device's memory; its elements are there if they have been brought."""
+        dtype, shape, strides, writeable = self.layout
         buffer = self.root.copy_on(memory)
-        offset = self.host.__array_interface__["data"][0] - self.root.address if self.host.size else 0
-        return DeviceView(buffer, offset, self.host.dtype.name, self.shape, self.host.strides)
+        return DeviceView(buffer, self.offset, name_of_dtype(dtype), shape, strides, self.given, not writeable)
 
 
-def new_array(memories: Memories, dtype: str, shape: Sequence[int], layout: str = "C") -> SharedArray:
+def layout_of(array: np.ndarray[Any, Any]) -> Layout:
+    """The layout of an array of the host."""
+    return Layout(array.dtype, array.shape, array.strides, array.flags.writeable)
+
+
+def new_array(memories: Memories, dtype: str, shape: tuple[int, ...], layout: str = "C") -> SharedArray:
     """An array of unspecified contents."""
-    return of_host(memories, np.empty(shape, dtype, "F" if layout == "F" else "C"), fresh=True)
+    kind = np.dtype(dtype)
+    root = Root(memories, None, kind.itemsize * math.prod(shape), (), True)
+    return SharedArray(root, Layout(kind, shape, strides_of(shape, kind.itemsize, layout), True), 0)
 
 
-def of_host(memories: Memories, array: np.ndarray[Any, Any], fresh: bool = False) -> SharedArray:
+def of_host(memories: Memories, array: np.ndarray[Any, Any], given: Any = None) -> SharedArray:
     """An array of the host that shares no memory with others."""
     low, high = byte_bounds(array) if array.size else (0, 0)
-    return SharedArray(Root(memories, low, high - low, array, fresh), array)
+    return SharedArray.of(Root(memories, low, high - low, (array,), False), array, given)
 
 
-def of_arguments(
-    memories: Memories,
-    arrays: Sequence[np.ndarray[Any, Any]],
-    known: Mapping[int, Root] = MappingProxyType({}),
-) -> list[SharedArray]:
-    """Arrays of the host; those that overlap share a root. Some have a `known` one, by position."""
+def of_arguments(memories: Memories, arrays: Sequence[np.ndarray[Any, Any]]) -> list[SharedArray]:
+    """Arrays of the host; those that overlap share a root."""
     found: dict[int, SharedArray] = {}
-    order: list[int] = []
-    for number, array in enumerate(arrays):
-        if number in known and array.size:
-            found[number] = SharedArray(known[number], array)
-        elif array.size:
-            order.append(number)
+    order = [number for number, array in enumerate(arrays) if array.size]
     order.sort(key=lambda number: byte_bounds(arrays[number]))
     groups: list[tuple[int, int, list[int]]] = []
     for number in order:
@@ -271,5 +431,5 @@ def of_arguments(
             groups.append((low, high, [number]))
     for low, high, members in groups:
         root = Root(memories, low, high - low, [arrays[number] for number in members], False)
-        found |= {number: SharedArray(root, arrays[number]) for number in members}
-    return [found.get(number) or of_host(memories, array) for number, array in enumerate(arrays)]
+        found |= {number: SharedArray.of(root, arrays[number], arrays[number]) for number in members}
+    return [found.get(number) or of_host(memories, array, array) for number, array in enumerate(arrays)]

@@ -7,7 +7,7 @@ array of any strides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,13 +117,19 @@ def in_rows(memory: np.ndarray[Any, Any], rows: Rows) -> np.ndarray[Any, Any]:
 
 
 def bytes_of_box(array: np.ndarray[Any, Any], base: int, box: tuple[tuple[int, int], ...], exact: bool) -> Spans:
-    """The bytes of the elements in a box, counted from the address `base`.
+    """`bytes_in_box` of an array of the host, counted from the address `base`."""
+    return bytes_in_box(array.__array_interface__["data"][0] - base, array.strides, array.itemsize, box, exact)
+
+
+def bytes_in_box(
+    first: int, all_strides: Sequence[int], itemsize: int, box: tuple[tuple[int, int], ...], exact: bool
+) -> Spans:
+    """The bytes of the elements in a box of an array whose element 0 is at byte `first`.
 
     Without `exact`, a box of very many pieces is taken with everything between them.
     """
-    first = array.__array_interface__["data"][0] - base
     axes = []
-    for (start, stop), stride in zip(box, array.strides, strict=True):
+    for (start, stop), stride in zip(box, all_strides, strict=True):
         if start >= stop:
             return NOTHING
         first += start * stride
@@ -131,7 +137,7 @@ def bytes_of_box(array: np.ndarray[Any, Any], base: int, box: tuple[tuple[int, i
             if stride < 0:
                 first += (stop - start - 1) * stride
             axes.append((abs(stride), stop - start))
-    run = array.itemsize
+    run = itemsize
     outer: list[tuple[int, int]] = []
     for stride, extent in sorted(axes):
         if stride <= run and not outer:

@@ -9,14 +9,16 @@ use it too.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.hybrid.devices.device import Machine
-from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.devices.team import Team, team_of
 from parakeet_py.hybrid.residency import dlpack
-from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, Layout, memory_of, name_of_dtype
+from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, Layout, kept_view, memory_of, name_of_dtype
+from parakeet_py.hybrid.residency.blocks import layout_of
 from parakeet_py.hybrid.residency.byte_ranges import Spans, bytes_of_box
 from parakeet_py.hybrid.residency.persistent_memory import Home
 
@@ -34,7 +36,7 @@ class DeviceArray:
     def __init__(
         self,
         home: Home,
-        place: Machine | Team,
+        place: Team,
         layout: Layout,
         offset: int,
         host: np.ndarray[Any, Any] | None = None,
@@ -42,8 +44,8 @@ class DeviceArray:
         self._home, self._place, self._layout, self._offset, self._array = home, place, layout, offset, host
 
     @property
-    def _host(self) -> np.ndarray[Any, Any]:
-        """It in the memory of the host, its elements valid or not."""
+    def stand_in(self) -> np.ndarray[Any, Any]:
+        """It in the memory of the host, its elements valid or not: what signatures are made of."""
         found = self._array
         if found is None:
             dtype, shape, strides, writeable = self._layout
@@ -80,11 +82,11 @@ class DeviceArray:
     @property
     def device(self) -> str:
         """The names of the devices that it lives on, as `options(devices=...)` has them."""
-        return name_of(self._place)
+        return self._place.name
 
     def bring(self, device: Machine | None, part: np.ndarray[Any, Any] | None = None, writes: bool = False) -> None:
         """Make its elements, or those of a view of the host's array, valid on a device or the host (None)."""
-        self._home.bring(device, self._spans(self._host if part is None else part), writes)
+        self._home.bring(device, self._spans(self.stand_in if part is None else part), writes)
 
     def _spans(self, part: np.ndarray[Any, Any]) -> Spans:
         return bytes_of_box(part, self._home.address, tuple((0, extent) for extent in part.shape), False)
@@ -99,10 +101,22 @@ class DeviceArray:
             home.copies[device], self._offset, name_of_dtype(dtype), shape, strides, self, readonly=not writeable
         )
 
+    def _view(self, writeable: bool) -> DeviceArray:
+        """The same elements as another object."""
+        layout = self._layout._replace(writeable=writeable and self._layout.writeable)
+        return DeviceArray(self._home, self._place, layout, self._offset)
+
+    def kept(self) -> Callable[[], None]:
+        """What puts the elements back as they are now, wherever they are."""
+        device = self._place.alone
+        if device is not None and self._home.is_only_on(device):
+            return kept_view(self.on(device))
+        return self._home.kept()
+
     def _shown(self) -> Machine | None:
         """The device whose memory other libraries can use in place; None if there is none such."""
-        place = self._place
-        return place if not isinstance(place, Team) and place.shows_memory else None
+        device = self._place.alone
+        return device if device is not None and device.shows_memory else None
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -155,20 +169,20 @@ class DeviceArray:
         if copy is False:
             raise ValueError("an array on a device becomes one of the host by a copy")
         self.bring(None)
-        return np.array(self._host, dtype, order="K")
+        return np.array(self.stand_in, dtype, order="K")
 
     def __getitem__(self, key: Any) -> Any:
         keys = key if type(key) is tuple else (key,)
         basic = all(one is None or one is Ellipsis or type(one) in (int, slice) for one in keys)
-        part = self._host[key] if basic else self._host
+        part = self.stand_in[key] if basic else self.stand_in
         if isinstance(part, np.ndarray):
             self.bring(None, part)
             return part.copy(order="K") if basic else part[key]
         self.bring(None)
-        return self._host[key]
+        return self.stand_in[key]
 
     def __len__(self) -> int:
-        return len(self._host)
+        return len(self.stand_in)
 
     def __bool__(self) -> bool:
         """As of an array of the host: that of more than one element is ambiguous."""
@@ -176,13 +190,6 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         return f"<{self.dtype}{list(self.shape)} on {self.device}>"
-
-
-def name_of(place: Machine | Team) -> str:
-    """The names of the devices of a place."""
-    if isinstance(place, Team):
-        return ",".join([*(["cpu"] if place.cpu else []), *(device.name for device in place.devices)])
-    return place.name
 
 
 def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
@@ -216,8 +223,10 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
                 "asdevice needs a device besides the CPU: device='emulated', say, or options(devices=...) around it; "
                 f"there are {existing()}"
             )
-    elif isinstance(device, Team) or hasattr(device, "copy_in"):
+    elif isinstance(device, Team):
         place = device
+    elif hasattr(device, "copy_in"):
+        place = team_of(device)
     else:
         raise TypeError(f"a device is named, as 'cuda:0' or 'emulated' is, not {device!r}; there are {existing()}")
     if isinstance(x, DeviceArray):
@@ -231,19 +240,14 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
         or array.dtype.itemsize > 16 - 8 * (array.dtype.kind != "c")
     ):
         raise TypeError(f"a device has no elements of dtype {array.dtype}")
-    if isinstance(place, Team):
+    if place.alone is None:
         data = np.array(array, order="K")
-        home = Home(data.__array_interface__["data"][0], data.nbytes, data)
+        home = Home(data.__array_interface__["data"][0], data.nbytes, (data,))
         return DeviceArray(home, place, layout_of(data), 0, data)
     turned = array.flags.f_contiguous and not array.flags.c_contiguous
-    there = uploaded(place, array.T if turned else array)
+    there = uploaded(place.alone, array.T if turned else array)
     shape, strides = (there.shape[::-1], there.strides[::-1]) if turned else (there.shape, there.strides)
-    return DeviceArray(Home.on(place, there.buffer), place, Layout(array.dtype, shape, strides, True), 0)
-
-
-def layout_of(array: np.ndarray[Any, Any]) -> Layout:
-    """The layout of an array of the host."""
-    return Layout(array.dtype, array.shape, array.strides, array.flags.writeable)
+    return DeviceArray(Home.on(place.alone, there.buffer), place, Layout(array.dtype, shape, strides, True), 0)
 
 
 def uploaded(device: Any, array: np.ndarray[Any, Any]) -> DeviceView:

@@ -10,7 +10,6 @@ bytes come there: an array that stays on its device costs the host nothing.
 
 from __future__ import annotations
 
-import mmap
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -20,12 +19,11 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.devices.device import Device
-from parakeet_py.hybrid.residency.arrays import Buffer, contents_of, memory_of
+from parakeet_py.hybrid.residency.arrays import Buffer, contents_of, memory_of, reserved
 from parakeet_py.hybrid.residency.blocks import HOST, Memories, Root
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, difference, span, union
 from parakeet_py.hybrid.residency.fingerprint import fingerprint
 
-_RESERVE = getattr(mmap, "MAP_NORESERVE", 0)
 _reserving = threading.Lock()
 Place = Device | None  # a device's memory, or the host's
 
@@ -36,23 +34,35 @@ class Home:
     Attributes
     ----------
     address : reserved when it is first asked for, where None was given
+    aligned : how many bytes behind the beginning of a page the address is, if it is reserved
     valid : the bytes that are valid in each memory
     copies : the memory on each device that has a copy
     frozen : the bytes never change
     """
 
-    __slots__ = ("__weakref__", "_address", "copies", "frozen", "owner", "size", "valid")
+    __slots__ = ("__weakref__", "_address", "aligned", "copies", "frozen", "owner", "size", "valid")
 
-    def __init__(self, address: int | None, size: int, owner: Any, frozen: bool = False) -> None:
+    def __init__(
+        self, address: int | None, size: int, owner: Sequence[np.ndarray[Any, Any]] = (), frozen: bool = False
+    ) -> None:
         self._address, self.size, self.owner, self.frozen = address, size, owner, frozen
+        self.aligned = 0
         self.valid: dict[Place, Spans] = {None: span(0, size)}
         self.copies: dict[Place, Buffer] = {}
 
     @classmethod
-    def on(cls, device: Device, buffer: Buffer, address: int | None = None, owner: Any = None) -> Home:
+    def on(cls, device: Device, buffer: Buffer) -> Home:
         """The home of bytes that are on a device only."""
-        made = cls(address, buffer.size, owner)
+        made = cls(None, buffer.size)
         made.valid, made.copies = {device: span(0, buffer.size)}, {device: buffer}
+        return made
+
+    @classmethod
+    def of(cls, root: Root, devices: Sequence[Device]) -> Home:
+        """The home of what a call has made."""
+        made = cls(root.address if root.is_on_host else None, root.size, root.owner)
+        made.leave(root, devices)
+        root.home = made
         return made
 
     @property
@@ -60,14 +70,20 @@ class Home:
         if self._address is None:
             with _reserving:
                 if self._address is None:
-                    self.owner = reserved(max(self.size, 1))
-                    self._address = int(self.owner.__array_interface__["data"][0])
+                    memory = reserved(max(self.size, 1) + self.aligned)
+                    self.owner = (memory,)
+                    self._address = int(memory.__array_interface__["data"][0]) + self.aligned
         return self._address
 
     def has(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether an array of the host lies here."""
         place: int = array.__array_interface__["data"][0]
         return self.address <= place < self.address + max(self.size, 1)
+
+    def lies_at(self, device: Device, address: int) -> bool:
+        """Whether an address on a device is one of these bytes."""
+        copy = self.copies.get(device)
+        return copy is not None and copy.address <= address < copy.address + max(copy.size, 1)
 
     def is_only_on(self, device: Device) -> bool:
         """Whether all bytes are valid on a device, and nowhere else."""
@@ -101,7 +117,8 @@ class Home:
             self.copies.pop(place, None)
 
     def _root(self, memories: Memories, members: Sequence[Place]) -> Root:
-        root = Root(memories, self.address, self.size, self.owner, False)
+        root = Root(memories, self._address, self.size, self.owner, False)
+        root.home = self
         root.valid = {number: self.valid.get(place, NOTHING) for number, place in enumerate(members)}
         root.copies = {number: self.copies[place] for number, place in enumerate(members) if place in self.copies}
         return root
@@ -157,13 +174,6 @@ class Home:
         self.leave(root, devices)
 
 
-def reserved(size: int) -> np.ndarray[Any, Any]:
-    """Memory of the host that takes no place until it is written to."""
-    if not _RESERVE:
-        return np.frombuffer(mmap.mmap(-1, size), np.uint8)
-    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVE), np.uint8)
-
-
 class _Frozen(NamedTuple):
     """What is kept of a read-only array: itself, its home, and the fingerprint of what has been brought from there."""
 
@@ -198,7 +208,7 @@ def _home_of_frozen(array: np.ndarray[Any, Any]) -> Home:
     now = fingerprint(memory_of(low, high - low))
     found = _frozen.get(key)
     if found is None or found.array() is not array or found.fingerprint != now:
-        home = Home(low, high - low, None, frozen=True)
+        home = Home(low, high - low, frozen=True)
         found = _frozen[key] = _Frozen(weakref.ref(array, lambda _: _forget(key, home)), home, now)
     return found.home
 

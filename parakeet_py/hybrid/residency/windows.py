@@ -40,8 +40,7 @@ class Stretch(NamedTuple):
 
     def view(self, buffer: Buffer, array: SharedArray) -> DeviceView:
         """An array of the root in the window; only elements inside may be touched."""
-        offset = array.host.__array_interface__["data"][0] - self.root.address if array.host.size else 0
-        return DeviceView(buffer, offset - self.start, array.host.dtype.name, array.shape, array.host.strides)
+        return DeviceView(buffer, array.offset - self.start, array.dtype.name, array.shape, array.strides)
 
     def fill(self, device: Device, address: int) -> int:
         """Copy what is needed from the host; gives how many bytes."""
@@ -86,7 +85,7 @@ class Packed(NamedTuple):
         strides = dict(zip(self.order, self.strides, strict=True))
         offset = -sum(low * strides[axis] for axis, (low, _) in enumerate(self.box))
         own = tuple(strides[axis] for axis in range(len(self.box)))
-        return DeviceView(buffer, offset, array.host.dtype.name, array.shape, own)
+        return DeviceView(buffer, offset, array.dtype.name, array.shape, own)
 
     def fill(self, device: Device, address: int) -> int:
         """Copy what is needed from the host; gives how many bytes."""
@@ -221,25 +220,25 @@ class _Of:
 
     def spans(self) -> Spans:
         found = NOTHING
-        for box in self.boxes if self.array.host.size else ():
+        for box in self.boxes if self.array.size else ():
             found = union(found, self.array.spans(box))
         return found
 
     def packed(self) -> Packed | None:
         """The box of all; None if it cannot be packed."""
-        host = self.array.host
-        order = tuple(sorted(range(host.ndim), key=lambda axis: -host.strides[axis]))
-        if not self.boxes or host.ndim < 2 or min(host.strides) < 0 or host.strides[order[-1]] != host.itemsize:
+        strides, itemsize = self.array.strides, self.array.dtype.itemsize
+        order = tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+        if not self.boxes or len(strides) < 2 or min(strides) < 0 or strides[order[-1]] != itemsize:
             return None
         both = [([lo for lo, _ in ends], [hi for _, hi in ends]) for ends in zip(*self.boxes, strict=True)]
         box = tuple((min(starts), max(stops)) for starts, stops in both)
         inner = [box[axis][1] - box[axis][0] for axis in order]
-        strides = [host.itemsize]
-        row = -(-inner[-1] * host.itemsize // GRANULE) * GRANULE
+        packed = [itemsize]
+        row = -(-inner[-1] * itemsize // GRANULE) * GRANULE
         for extent in reversed(inner[:-1]):
-            strides.append(row)
+            packed.append(row)
             row *= extent
-        return Packed(self.array, box, order, tuple(reversed(strides)), self.needed, tuple(self.written))
+        return Packed(self.array, box, order, tuple(reversed(packed)), self.needed, tuple(self.written))
 
 
 def _boxes(part: Part, accesses: Iterable[Access], var: Var) -> list[Box]:

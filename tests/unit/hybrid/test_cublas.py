@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.devices import device_calls
+from parakeet_py.call.devices import calls
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.devices import cublas_library
 from tests.helpers import fake_cuda
@@ -121,7 +121,7 @@ def test_a_long_shared_axis(dtype: str, cublas: Bindings) -> None:
     function = accelerate(product)
     assert np.array_equal(function(x, y), x @ y)
     assert [DTYPES[name] for name in cublas.asked] == [dtype]
-    plan = device_calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
+    plan = calls.device_plan_of(function._dispatcher.compiled_for_normal((x, y)))
     assert plan.last_run is not None and [blocks for (_, blocks), _ in plan.last_run.launches] == [0]
 
 
@@ -165,7 +165,7 @@ def test_explain_and_doctor(cublas: Bindings) -> None:
     function = accelerate(product)
     x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
     function(x, y)
-    plan = device_calls.plan_of(function._dispatcher.compiled_for_normal((x, y)))
+    plan = calls.device_plan_of(function._dispatcher.compiled_for_normal((x, y)))
     assert plan.last_run is not None and [blocks for (_, blocks), _ in plan.last_run.launches] == [0]
     (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
     assert "products by cuBLAS" in finding.text

@@ -14,7 +14,7 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.base.errors import FallbackWarning
-from parakeet_py.call.devices import call_cache, device_calls
+from parakeet_py.call.devices import call_cache, calls
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.device_detection import lives_elsewhere
 from parakeet_py.hybrid.devices.selection import open_devices
@@ -69,7 +69,7 @@ def on_emulated() -> Iterator[None]:
 
 
 def last_run(function: Any, *args: Any) -> Any:
-    run = device_calls.plan_of(function._dispatcher.compiled_for_normal(args)).last_run
+    run = calls.device_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
     assert run is not None
     return run
 
@@ -119,8 +119,14 @@ def test_calls_like_one_before(make: Any, monkeypatch: pytest.MonkeyPatch) -> No
     """What is remembered of calls is what decides them: layouts, overlaps, types, globals, settings."""
     function = accelerate(scaled)
     took: list[bool] = []
-    original = call_cache.again
-    monkeypatch.setattr(device_calls, "again", lambda *given: (took.append(True), original(*given))[1])
+    known = call_cache.Repeated.known
+
+    def note(*given: Any) -> Any:
+        found = known(*given)
+        took.extend([True] * (found is not None))
+        return found
+
+    monkeypatch.setattr(call_cache.Repeated, "known", note)
 
     def agree(x: Any, y: Any, a: Any, again: bool) -> None:
         mine = [make(x)] * 2 if x is y else [make(x), make(y)]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.devices import device_calls
+from parakeet_py.call.devices import calls
 from parakeet_py.hybrid.devices.device import DeviceMemoryError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
-from parakeet_py.hybrid.residency.arrays import DeviceView, download, host_view, upload
+from parakeet_py.hybrid.residency.blocks import Memories, SharedArray, of_arguments
+from parakeet_py.hybrid.residency.byte_ranges import span
 from tests.helpers.one_device import free_bytes, on
 
 
@@ -43,63 +45,84 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("keep_strides", [False, True])
+def brought(device: EmulatedDevice, arrays: Sequence[np.ndarray[Any, Any]]) -> list[SharedArray]:
+    """Arrays of the host, also on a device."""
+    found = of_arguments(Memories([device]), arrays)
+    for one in found:
+        one.root.bring(1, span(0, one.root.size))
+    return found
+
+
 @pytest.mark.parametrize("array", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_up_and_down(device: EmulatedDevice, array: np.ndarray[Any, Any], keep_strides: bool) -> None:
-    (there,) = upload(device, [array], keep_strides)
-    assert there.shape == array.shape
-    if keep_strides and array.size:
-        assert there.strides == array.strides
+def test_up_and_down(device: EmulatedDevice, array: np.ndarray[Any, Any]) -> None:
+    (shared,) = brought(device, [array])
+    there = shared.on_device(1)
+    assert there.shape == array.shape and there.strides == array.strides
     back = there.to_host()
     assert back.dtype == array.dtype and back.shape == array.shape and np.array_equal(back, array)
     assert not np.shares_memory(back, array)
 
 
 def test_far_apart_is_packed(device: EmulatedDevice) -> None:
-    far = np.ones(200_000)[::150_000]
-    (there,) = upload(device, [far], False)  # with its strides it would not fit
-    assert there.strides == (8,) and there.buffer.size == 16
+    far = np.ones(200_000)[::150_000]  # with its strides it would not fit
+    add = accelerate(lambda x, y: x + y)
+    other = np.ones(200_000)[::150_000]
+    assert on(device, add, far, other).tolist() == [2, 2]
+    run = device_run_of(add, far, other)
+    assert run.bytes_in == 32 and run.bytes_out == 16
+
+    @accelerate
+    def double(x: Any) -> None:
+        x *= 2
+
+    on(device, double, far)
+    assert far.tolist() == [2, 2] and far.base is not None and far.base.sum() == 200_002
     with pytest.raises(DeviceMemoryError):
-        upload(device, [far], True)
+        brought(device, [far])
+
+
+def device_run_of(function: Any, *args: Any) -> Any:
+    return calls.device_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
 
 
 def test_overlapping_arguments_overlap_there(device: EmulatedDevice) -> None:
     memory = np.arange(20.0)
     parts = [memory[4:10], memory[8:16], np.ones(3), memory[15:7:-1]]
-    there = upload(device, parts, False)
-    first, second, other, backwards = there
+    shared = brought(device, parts)
+    first, second, other, backwards = (one.on_device(1) for one in shared)
     assert first.buffer is second.buffer is backwards.buffer is not other.buffer
     assert second.address - first.address == 4 * 8 and backwards.address - first.address == 11 * 8
     device.copy_in(second.address, np.array([77.0]).view(np.uint8))
     assert first.to_host()[4] == 77 and backwards.to_host()[7] == 77
-    for array in there:
-        download(array)
+    for one in shared:
+        one.root.wrote(1, span(0, one.root.size))
+    for one in shared:
+        one.on_host()
     assert memory[8] == 77 and memory[9] == 9
 
 
 def test_neighbours_do_not_share(device: EmulatedDevice) -> None:
     memory = np.arange(20.0)
-    left, right = upload(device, [memory[:10], memory[10:]], False)
-    assert left.buffer is not right.buffer
+    left, right = brought(device, [memory[:10], memory[10:]])
+    assert left.root is not right.root
 
 
 def test_views_of_arguments(device: EmulatedDevice) -> None:
     memory = np.arange(12.0)
-    (there,) = upload(device, [memory], True)
-    assert host_view(there) is memory
-    part = DeviceView(there.buffer, there.offset + 16, "float64", (3,), (-8,))
-    view = host_view(part)
-    assert view is not None and np.shares_memory(view, memory) and view.tolist() == [2, 1, 0]
+    (there,) = brought(device, [memory])
+    assert there.host is memory
+    view = there.place((3,), (-8,), 16).host
+    assert np.shares_memory(view, memory) and view.base is memory and view.tolist() == [2, 1, 0]
     memory[1] = 50
     assert view[1] == 50
     memory.flags.writeable = False
-    frozen = host_view(part)
-    assert frozen is not None and not frozen.flags.writeable
+    (there,) = brought(device, [memory])
+    assert not there.place((3,), (-8,), 16).host.flags.writeable
 
 
 def test_memory_comes_back(device: EmulatedDevice) -> None:
     before = free_bytes(device)
-    arrays = upload(device, [np.ones(100), np.ones((0, 2)), np.array(1)], False)
+    arrays = [one.on_device(1) for one in brought(device, [np.ones(100), np.ones((0, 2)), np.array(1)])]
     assert free_bytes(device) < before
     del arrays
     assert free_bytes(device) == before
@@ -157,7 +180,7 @@ def test_only_what_was_stored_to_is_copied_back(device: EmulatedDevice) -> None:
 
     x, y = np.ones(1000), np.zeros(1000)
     on(device, copy, x, y)
-    plan = device_calls.plan_of(copy._dispatcher.compiled_for_normal((x, y)))
+    plan = calls.device_plan_of(copy._dispatcher.compiled_for_normal((x, y)))
     assert plan.last_run is not None
     assert plan.last_run.bytes_in == 16000 and plan.last_run.bytes_out == 8000
 
@@ -176,7 +199,7 @@ def test_what_is_not_stored_to_is_not_copied_back(device: EmulatedDevice) -> Non
         found = on(device, sometimes, x, y, flag)
         assert np.allclose(found, sometimes.__wrapped__(plain, other, flag))
         assert np.array_equal(x, plain) and np.array_equal(y, other)
-        plan = device_calls.plan_of(sometimes._dispatcher.compiled_for_normal((x, y, flag)))
+        plan = calls.device_plan_of(sometimes._dispatcher.compiled_for_normal((x, y, flag)))
         if plan.last_run is not None:
             assert (plan.last_run.bytes_out >= x.nbytes) == flag
 
@@ -227,7 +250,7 @@ def test_loops_copy_nothing(device: EmulatedDevice) -> None:
 
     x = np.arange(1000.0)
     assert np.allclose(on(device, smooth, x, 3), smooth.__wrapped__(x, 3))
-    plan = device_calls.plan_of(smooth._dispatcher.compiled_for_normal((x, 3)))
+    plan = calls.device_plan_of(smooth._dispatcher.compiled_for_normal((x, 3)))
     assert plan.last_run is not None
     few = plan.last_run.bytes_in, plan.last_run.bytes_out
     on(device, smooth, x, 30)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.devices import device_calls
+from parakeet_py.call.devices import calls
 from parakeet_py.hybrid.devices import occupancy_limit
 from parakeet_py.hybrid.devices.selection import open_devices
-from parakeet_py.hybrid.plan.device_plan import Plan
+from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from tests.helpers import fake_cuda
 
 
@@ -34,7 +34,7 @@ def arguments() -> tuple[Any, Any]:
 
 def plans(function: Any, *args: Any) -> tuple[Any, Any]:
     """The plan made first, and the one that runs."""
-    plan = device_calls.plan_of(function._dispatcher.compiled_for_normal(args))
+    plan = calls.device_plan_of(function._dispatcher.compiled_for_normal(args))
     return plan, occupancy_limit.plan_for(plan, open_devices("cuda:0")[0])
 
 
@@ -115,16 +115,16 @@ def looping(x: Any, n: int) -> Any:
 )
 def test_blocks_in_parts(parts: int, function: Any, args: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """All kernels that are divisible, in smaller blocks: the same results, the same first failure."""
-    choose, divided = Plan.form, []
+    choose, divided = DevicePlan.form, []
 
-    def in_parts(self: Plan, device: Any, number: int, *given: Any) -> Any:
+    def in_parts(self: DevicePlan, device: Any, number: int, *given: Any) -> Any:
         kernel = self.kernels[number]
         if not kernel.divisible or kernel.threads < 2 * parts:
             return choose(self, device, number, *given)
         divided.append(number)
         return choose(self, device, number, *given)._replace(parts=parts)
 
-    monkeypatch.setattr(Plan, "form", in_parts)
+    monkeypatch.setattr(DevicePlan, "form", in_parts)
     with options(devices="emulated"):
         try:
             wanted = function(*args)

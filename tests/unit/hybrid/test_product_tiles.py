@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
+from parakeet_py.call.devices.calls import call, team_plan_of
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
@@ -32,8 +32,8 @@ def powers(a: Any, x: Any, times: int) -> Any:
 
 
 def on(team: Team, function: Any, *args: Any) -> tuple[Any, TeamRun]:
-    result = call_on_team(function._dispatcher, args, team)
-    run = divided_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
+    result = call(function._dispatcher, args, team, in_regions=True)
+    run = team_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
     assert isinstance(run, TeamRun)
     return result, run
 

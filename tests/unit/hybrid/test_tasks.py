@@ -11,7 +11,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.base.errors import DeviceWarning
-from parakeet_py.call.devices.team_calls import call_on_team, divided_plan_of
+from parakeet_py.call.devices.calls import call, team_plan_of
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
@@ -32,19 +32,19 @@ def clocked(devices: tuple[SimulatedDevice, ...], function: Any, *args: Any) -> 
     """The seconds until the last device is done, and what the call has done."""
     start = max(device.clock for device in devices)
     with options(check=False):
-        call_on_team(function._dispatcher, args, Team(devices, False))
+        call(function._dispatcher, args, Team(devices, False), in_regions=True)
     return max(one.clock for one in devices) - start, last_run(function, *args)
 
 
 def last_run(function: Any, *args: Any) -> TeamRun:
-    run = divided_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
+    run = team_plan_of(function._dispatcher.compiled_for_normal(args)).last_run
     assert isinstance(run, TeamRun)
     return run
 
 
 def groups(function: Any, *args: Any) -> list[int]:
     """How many tasks each group of a function has."""
-    plan = divided_plan_of(function._dispatcher.compiled_for_normal(args))
+    plan = team_plan_of(function._dispatcher.compiled_for_normal(args))
     return [len(site.tasks) for site in plan.sites if isinstance(site, Group)]
 
 
@@ -195,7 +195,7 @@ def everywhere() -> Any:
 def test_the_cpu_has_tasks(everywhere: None) -> None:
     given = arrays(20, 30, 40)
     wanted = filters.__wrapped__(*(array.copy() for array in given))
-    call_on_team(filters._dispatcher, given, Team(DEVICES, True))
+    call(filters._dispatcher, given, Team(DEVICES, True))
     for got, right in zip(given, wanted, strict=True):
         assert np.array_equal(got, right)
     run = last_run(filters, *given)
@@ -217,12 +217,12 @@ def test_the_first_task_that_fails(everywhere: None) -> None:
     good, bad, worse = np.arange(8), np.array([1, 20]), np.array([30])
     assert groups(pick, x, good, y, good) == [2]
     team = Team(DEVICES, True)
-    assert call_on_team(pick._dispatcher, (x, good, y, good), team) == pick.__wrapped__(x, good, y, good)
+    assert call(pick._dispatcher, (x, good, y, good), team) == pick.__wrapped__(x, good, y, good)
     for i, j in ((bad, worse), (good, worse), (bad, good)):
         with pytest.raises(IndexError) as wanted:
             pick.__wrapped__(x, i, y, j)
         with pytest.raises(IndexError) as got:
-            call_on_team(pick._dispatcher, (x, i, y, j), team)
+            call(pick._dispatcher, (x, i, y, j), team)
         assert str(got.value) == str(wanted.value)
 
 
@@ -231,7 +231,7 @@ def test_a_device_is_lost_with_its_task(everywhere: None) -> None:
     given = arrays(20, 30, 40)
     wanted = filters.__wrapped__(*(array.copy() for array in given))
     with pytest.warns(DeviceWarning, match="emulated:199 has failed, its work is done by the CPU and emulated:130"):
-        call_on_team(filters._dispatcher, given, Team((DEVICES[0], bad), True))
+        call(filters._dispatcher, given, Team((DEVICES[0], bad), True))
     for got, right in zip(given, wanted, strict=True):
         assert np.array_equal(got, right)
 

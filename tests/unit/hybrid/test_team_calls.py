@@ -10,14 +10,14 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, generate, options
 from parakeet_py.base.errors import DeviceWarning
-from parakeet_py.call.devices import team_calls
+from parakeet_py.call.devices import calls
 from parakeet_py.call.devices.calibrate import calibrate
 from parakeet_py.hybrid.devices import calibration
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.selection import chosen
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
-from parakeet_py.hybrid.execute.team_run import DividedCall
+from parakeet_py.hybrid.execute.execution import Execution
 from parakeet_py.hybrid.plan.part_cost import Cost, Speed, cpu_speed, device_speed
 from tests.helpers.team_programs import DEVICES, clocked, on, relax, simulated, spmv
 
@@ -149,7 +149,7 @@ def test_joins() -> None:
 
 def test_who_is_chosen() -> None:
     alone = chosen("emulated", None)
-    assert isinstance(alone, EmulatedDevice)
+    assert isinstance(alone, Team) and isinstance(alone.alone, EmulatedDevice)
     team = chosen("cpu,emulated*2", 0.37)
     assert isinstance(team, Team) and team.cpu and len(team.devices) == 2
     assert team.ranges(100, list) == ((0, 0, 63), (1, 63, 81), (2, 81, 100))
@@ -243,8 +243,8 @@ def test_what_is_left_to_the_cpu_costs_no_team(monkeypatch: pytest.MonkeyPatch) 
         return x * 2.0 + n
 
     asked: list[int] = []
-    run = team_calls.run_divided
-    monkeypatch.setattr(team_calls, "run_divided", lambda *args: (asked.append(1), run(*args))[1])
+    run = calls.execute
+    monkeypatch.setattr(calls, "execute", lambda *args: (asked.append(1), run(*args))[1])
     x = np.arange(30.0)
     with options(devices="cpu,emulated*2"):
         for _ in range(3):
@@ -255,8 +255,8 @@ def test_what_is_left_to_the_cpu_costs_no_team(monkeypatch: pytest.MonkeyPatch) 
             assert step(x, 3)[1] == 5.0 and len(asked) == 1
         assert np.array_equal(step(asdevice(x), 3)[:], x * 2.0 + 3) and len(asked) == 2
         cuts: list[int] = []
-        cut = DividedCall.cut
-        monkeypatch.setattr(DividedCall, "cut", lambda *args: (cuts.append(1), cut(*args))[1])
+        cut = Execution.cut
+        monkeypatch.setattr(Execution, "cut", lambda *args: (cuts.append(1), cut(*args))[1])
         relax(np.ones((30, 6)), np.ones((30, 6)), 2000)  # its steps are not all rehearsed
         assert 0 < len(cuts) <= 100 and len(asked) == 2
 

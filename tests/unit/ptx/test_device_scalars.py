@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate
-from parakeet_py.call.devices import device_calls
+from parakeet_py.call.devices import calls
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.team import team_of
 
 
 def center(x: Any) -> Any:
@@ -99,11 +100,11 @@ def run_of(function: Callable[..., Any], *args: Any) -> Any:
     """What a call has moved, once it has given what Python gives."""
     accelerated: Any = accelerate(function)
     mine, plain = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
-    found = device_calls.call(accelerated._dispatcher, mine, EmulatedDevice("emulated:9", 1 << 24))
+    found = calls.call(accelerated._dispatcher, mine, team_of(EmulatedDevice("emulated:9", 1 << 24)))
     expected = function(*plain)
     for one, other in zip(_parts((found, mine)), _parts((expected, plain)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-    run = device_calls.plan_of(accelerated._dispatcher.compiled_for_normal(tuple(args))).last_run
+    run = calls.device_plan_of(accelerated._dispatcher.compiled_for_normal(tuple(args))).last_run
     assert run is not None
     returned = sum(one.nbytes for one in _parts(expected) if isinstance(one, np.ndarray))
     stored = sum(
@@ -149,5 +150,5 @@ def test_float16_and_float32() -> None:
     for dtype in (np.float16, np.float32):
         x = np.arange(9).astype(dtype)
         accelerated: Any = accelerate(lambda x: x / (x.max() * x.dtype.type(0.3)))
-        found = device_calls.call(accelerated._dispatcher, (x,), EmulatedDevice("emulated:9", 1 << 24))
+        found = calls.call(accelerated._dispatcher, (x,), team_of(EmulatedDevice("emulated:9", 1 << 24)))
         assert found.dtype == dtype and np.array_equal(found, accelerated.__wrapped__(x))

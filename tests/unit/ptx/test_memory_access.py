@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.devices.device_calls import plan_of
+from parakeet_py.call.devices.calls import device_plan_of
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
-from parakeet_py.hybrid.execute.device_run import run
-from parakeet_py.hybrid.plan.device_plan import Form, Plan
+from parakeet_py.hybrid.devices.team import team_of
+from parakeet_py.hybrid.execute.execution import execute
+from parakeet_py.hybrid.plan.device_plan import DevicePlan, Form
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.emulator.execute.counters import Counters
 
@@ -22,8 +23,8 @@ def profile(function: Any, *args: Any) -> tuple[Counters, Any]:
     device = EmulatedDevice("emulated:profile")
     device._device = emulator.Device(1 << 28, profile=True)
     dispatcher = accelerate(function)._dispatcher
-    plan = plan_of(dispatcher.compiled_for_normal(args))
-    (result,) = run(plan, device, list(args))
+    plan = device_plan_of(dispatcher.compiled_for_normal(args))
+    (result,) = execute(plan, team_of(device), list(args))
     return device._device.counters, result
 
 
@@ -111,14 +112,14 @@ def test_kernels_compute_the_same_in_64_bits_and_beside_whole_runs(
 ) -> None:
     """The forms for more elements than 32 bits count, and for arrays that do not start at 16 bytes."""
     forms: list[Form] = []
-    form = Plan.form
+    form = DevicePlan.form
 
-    def chosen(self: Plan, *given: Any) -> Form:
+    def chosen(self: DevicePlan, *given: Any) -> Form:
         found = form(self, *given)
         forms.append(found if narrow else found._replace(narrow=False))
         return forms[-1]
 
-    monkeypatch.setattr(Plan, "form", chosen)
+    monkeypatch.setattr(DevicePlan, "form", chosen)
 
     def everything(x: Any, m: Any, c: Any) -> Any:
         return (

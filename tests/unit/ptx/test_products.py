@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.devices.device_calls import plan_of
-from parakeet_py.hybrid.plan.device_plan import Plan
+from parakeet_py.call.devices.calls import device_plan_of
+from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from tests.ptxas import PTXAS
 from tests.unit.ptx.test_target import assemble
 
@@ -106,7 +106,7 @@ def test_reductions_that_are_none() -> None:
         assert not any("matmul" in name for name in launched(function, args))
 
 
-def _tensor_kernels(plan: Plan, architecture: str) -> list[str]:
+def _tensor_kernels(plan: DevicePlan, architecture: str) -> list[str]:
     return [
         plan.ptx(architecture, number)
         for number, kernel in enumerate(plan.kernels)
@@ -119,7 +119,7 @@ def test_kernels_for_tensor_cores(dtype: str, tmp_path: Path) -> None:
     """Pieces of 16 bytes all the way, and what each architecture has."""
     args = matrices(dtype, 64, 64, 64)
     function = accelerate(fastmath=True)(product)
-    plan = plan_of(function._dispatcher.compiled_for_normal(args))
+    plan = device_plan_of(function._dispatcher.compiled_for_normal(args))
     for architecture in ("sm_75", "sm_80", "sm_120") if dtype == "f2" else ("sm_75", "sm_90"):
         (text,) = _tensor_kernels(plan, architecture)
         assert text.count("ld.global.nc.v4.b32") == text.count("st.shared.v4.b32") == 8

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.devices.device_calls import plan_of
+from parakeet_py.call.devices.calls import device_plan_of
 from parakeet_py.ptx.skeletons import radix_sort
 from tests.ptxas import PTXAS
 from tests.unit.ptx.test_target import ARCHITECTURES, assemble, kernels
@@ -63,7 +63,7 @@ def test_sorted(function: Any, dtype: str, how: str) -> None:
     a = mixed(dtype, (70, 9) if how == "short" else (2, 1300))
     with options(devices="emulated"):
         assert same_bits(accelerated(a), function(a))
-        plan = plan_of(accelerated._dispatcher.compiled_for_normal((a,)))
+        plan = device_plan_of(accelerated._dispatcher.compiled_for_normal((a,)))
     assert plan.last_run is not None and not plan.routines
     assert any("sort pass" in kernel.name.replace("_", " ") for kernel in plan.kernels)
     assert plan.last_run.bytes_in == a.nbytes  # nothing has gone to the CPU in between
@@ -84,7 +84,7 @@ def test_digits_that_all_elements_share_take_no_pass(function: Any) -> None:
             (lines % 2 + [[1], [300]], 1),
         ):
             assert same_bits(accelerated(a), function(a))
-            plan = plan_of(accelerated._dispatcher.compiled_for_normal((a,)))
+            plan = device_plan_of(accelerated._dispatcher.compiled_for_normal((a,)))
             assert plan.last_run is not None
             launches = plan.last_run.launches
             made = sum(times for (number, _), times in launches if "sort_pass" in plan.kernels[number].name)
@@ -106,7 +106,7 @@ def test_what_builds_on_sorting() -> None:
     with options(devices="emulated"):
         for one, other in zip(function(a, b), several(a, b), strict=True):
             assert np.array_equal(one, other)
-        assert not plan_of(function._dispatcher.compiled_for_normal((a, b))).routines
+        assert not device_plan_of(function._dispatcher.compiled_for_normal((a, b))).routines
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -123,7 +123,7 @@ def test_order_statistics() -> None:
         a[2, 3] = a[4, 3] = np.nan
         for one, other in zip(function(a), several(a), strict=True):
             assert np.array_equal(one, other, equal_nan=True)
-        plan = plan_of(function._dispatcher.compiled_for_normal((a,)))
+        plan = device_plan_of(function._dispatcher.compiled_for_normal((a,)))
     assert not any(kernel.single for kernel in plan.kernels if "task" in kernel.name) and not plan.routines
 
 

@@ -13,8 +13,8 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.base.errors import NotObservedError, UnsupportedError
 from parakeet_py.bench.programs import select
-from parakeet_py.call.devices.device_calls import plan_of
-from parakeet_py.hybrid.plan.device_plan import USUAL, Form, Plan
+from parakeet_py.call.devices.calls import device_plan_of
+from parakeet_py.hybrid.plan.device_plan import USUAL, DevicePlan, Form
 from parakeet_py.imp import ir
 from tests.corpus import Program, all_programs, lot
 from tests.ptxas import PTXAS
@@ -55,7 +55,7 @@ def test_no_other_process_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["repeat", "percentile", "searches", "histogram"],
 )
 def test_nothing_is_walked_through_by_one_thread(function: Any, args: tuple[Any, ...]) -> None:
-    plan = plan_of(accelerate(function)._dispatcher.compiled_for_normal(args))
+    plan = device_plan_of(accelerate(function)._dispatcher.compiled_for_normal(args))
     assert not any(isinstance(s, ir.For | ir.While) for k in plan.kernels if k.single for s in ir.walk(k.function.body))
 
 
@@ -81,7 +81,7 @@ def test_names_do_not_change() -> None:
 def kernels(function: Any, args: tuple[Any, ...], architecture: str) -> list[str]:
     """The PTX of all kernels of a call, in the form that an architecture stands for; none if it is not compiled."""
     try:
-        plan = plan_of(function._dispatcher.compiled_for(args, {}))
+        plan = device_plan_of(function._dispatcher.compiled_for(args, {}))
     except (NotObservedError, UnsupportedError):
         return []
     form = FORMS.get(architecture, USUAL)
@@ -144,14 +144,14 @@ def _of_program(program: Program, architecture: str) -> list[str]:
 def forms(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each launch was of a narrow kernel."""
     found: list[bool] = []
-    choose = Plan.form
+    choose = DevicePlan.form
 
-    def remember(self: Plan, *args: Any) -> Any:
+    def remember(self: DevicePlan, *args: Any) -> Any:
         form = choose(self, *args)
         found.append(form.narrow)
         return form
 
-    monkeypatch.setattr(Plan, "form", remember)
+    monkeypatch.setattr(DevicePlan, "form", remember)
     return found
 
 
@@ -184,7 +184,7 @@ def test_extents_at_the_limit(extent: int, narrow: bool, forms: list[bool]) -> N
 
 
 def test_threads_and_strides_at_the_limit() -> None:
-    plan = plan_of(accelerate(lambda x: x[::2] * 2)._dispatcher.compiled_for((np.ones(5)[::-1],), {}))
+    plan = device_plan_of(accelerate(lambda x: x[::2] * 2)._dispatcher.compiled_for((np.ones(5)[::-1],), {}))
     threads = plan.kernels[0].threads
     codes = plan.codes[0][False]
     place = codes.index("P") + 2  # the stride comes after the extent
@@ -198,7 +198,7 @@ def test_threads_and_strides_at_the_limit() -> None:
 
 
 def test_narrow_kernels_compute_in_32_bits() -> None:
-    plan = plan_of(
+    plan = device_plan_of(
         accelerate(lambda a, b: a.T * b)._dispatcher.compiled_for((np.ones((40, 50)), np.ones((50, 40))), {})
     )
     narrow, wide = (plan.ptx("sm_90", 0, Form(True, narrow)) for narrow in (True, False))

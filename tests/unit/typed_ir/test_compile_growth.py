@@ -12,7 +12,8 @@ import pytest
 
 from parakeet_py.base import config
 from parakeet_py.base.errors import UnsupportedError
-from parakeet_py.call.compile import Compiled, compile_call
+from parakeet_py.call.compile import compile_call
+from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import Knowledge
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir import ir, rewrite

@@ -1,0 +1,59 @@
+"""One specialization of a function: what every stage of the compiler has made of it.
+
+`explain()`, the text functions, the interpreters and devices start from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, Literal
+
+from parakeet_py.base import config as settings
+from parakeet_py.frontend import ssa
+from parakeet_py.imp import ir as imp
+from parakeet_py.signature.specs import ObjectSpec, Signature, Source, StaticSpec
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.pipeline import PassReport
+from parakeet_py.typed_ir.specialize.specializer import Specialization
+
+Extents = Literal["both", "usual", "general"]
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One specialization and what every stage made of it."""
+
+    function: FunctionType
+    template: ssa.Function
+    call_signature: Signature
+    specialization: Specialization
+    typed: ir.Function
+    imp: imp.Function
+    config: settings.Config
+    passes: PassReport
+    times: dict[str, float] = field(default_factory=dict)
+    plan: Any = None  # how it runs on other devices, once it has
+    divided: Any = None  # how a team runs it, once one has
+    kept: tuple[int, ...] | None = None  # `give_back.kept_arguments`, once they have been asked for
+
+    @property
+    def signature(self) -> Signature:
+        """The signature without distinctions that do not matter to this code."""
+        return self.specialization.signature
+
+    @property
+    def read_after_opaque(self) -> tuple[tuple[Source, bool], ...]:
+        """The hidden arguments (data, not functions) that an operation handed back to Python must not replace; of each,
+        whether it must not replace the items either, because compiled code reads them."""
+        if not self.specialization.opaque_sites:
+            return ()
+        late = self.specialization.read_late
+        hidden = self.specialization.signature.hidden
+        data = [one for one in hidden if one.source in late and not isinstance(one.spec, StaticSpec)]
+        return tuple((one.source, not isinstance(one.spec, ObjectSpec)) for one in data)
+
+    @property
+    def unfused(self) -> ir.Function:
+        """The typed function as the specializer made it."""
+        return self.specialization.function

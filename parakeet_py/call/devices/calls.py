@@ -1,0 +1,208 @@
+"""Calls of accelerated functions on devices: compile for the signature, execute the plan, put the result together.
+
+A device alone is a team of one: it has the whole of a function in its own memory (`device_plan_of`), unless that has no
+room for it; a team of several, or one that computes in pieces, runs its regions one by one (`team_plan_of`). What has
+never been observed, and what cannot be compiled, is done by Python as on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base import config
+from parakeet_py.base.errors import MissingValue, NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.call.devices.call_cache import look, repeated_of
+from parakeet_py.call.give_back import run_compiled, values_of
+from parakeet_py.call.load import read_source
+from parakeet_py.hybrid.devices.device import DeviceMemoryError
+from parakeet_py.hybrid.devices.device_detection import leaves_of, lives_elsewhere
+from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
+from parakeet_py.hybrid.devices.selection import open_devices
+from parakeet_py.hybrid.devices.team import Team, team_of
+from parakeet_py.hybrid.execute.cpu_only_calls import Left
+from parakeet_py.hybrid.execute.execution import execute
+from parakeet_py.hybrid.execute.task_estimates import Foresight
+from parakeet_py.hybrid.plan.device_plan import DevicePlan
+from parakeet_py.hybrid.plan.team_plan import TeamPlan
+from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
+from parakeet_py.hybrid.residency.device_array import DeviceArray
+from parakeet_py.hybrid.residency.resident_arguments import Residents
+from parakeet_py.imp.schedule.effects import stores_only_into_its_own
+from parakeet_py.signature.results import listed
+
+if TYPE_CHECKING:
+    from parakeet_py.call.compiled import Compiled
+    from parakeet_py.call.devices.caller import Dispatcher
+    from parakeet_py.signature.specs import Signature
+
+RECURSIVE = "a function with recursion runs on the CPU"
+
+
+def device_plan_of(compiled: Compiled) -> DevicePlan:
+    """How a specialization runs in the memory of one device, made once."""
+    _refuse_recursion(compiled)
+    if compiled.plan is None:
+        compiled.plan = DevicePlan(compiled.typed, compiled.config, compiled.function.__code__.co_filename)
+    plan: DevicePlan = compiled.plan
+    return plan
+
+
+def team_plan_of(compiled: Compiled) -> TeamPlan:
+    """How a specialization runs in regions, made once."""
+    _refuse_recursion(compiled)
+    if compiled.divided is None:
+        compiled.divided = TeamPlan(compiled, Foresight)
+    plan: TeamPlan = compiled.divided
+    return plan
+
+
+def _refuse_recursion(compiled: Compiled) -> None:
+    if compiled.typed.procedures:
+        raise UnsupportedError(RECURSIVE, compiled.template.filename)
+
+
+def left_of(dispatcher: Dispatcher) -> Left:
+    """What a function's teams leave to the CPU."""
+    if dispatcher.left is None:
+        dispatcher.left = Left()
+    found: Left = dispatcher.left
+    return found
+
+
+def place_of(dispatcher: Dispatcher, normal: Sequence[Any], asked: dict[int, Interface] | None = None) -> Team | None:
+    """Where a call in positional form runs that has arrays on devices among its arguments, the hidden ones included;
+    None if it has none.
+
+    Arrays of other libraries decide, else the settings, else where the first `DeviceArray` is. See `device_of` for
+    `asked`.
+    """
+    chosen = dispatcher.config()
+    values = [*normal, *_held(dispatcher, normal)]
+    device = device_of(values, () if chosen.on_cpu else open_devices(chosen.devices or ""), asked)
+    if device is not None:
+        return team_of(device)
+    place = next((value._place for value in leaves_of(values) if type(value) is DeviceArray), None)
+    return None if place is None else dispatcher.device() or place
+
+
+def _held(dispatcher: Dispatcher, normal: Sequence[Any]) -> list[Any]:
+    """The hidden arguments of a call that live on devices."""
+    found = []
+    for source in dispatcher.knowledge.facts.hidden:
+        try:
+            value = read_source(dispatcher.function, source, normal)
+        except MissingValue:
+            continue
+        if lives_elsewhere(value):
+            found.append(value)
+    return found
+
+
+def residents_of(
+    dispatcher: Dispatcher, normal: Sequence[Any], team: Team, asked: dict[int, Interface] | None = None
+) -> Residents:
+    """The arguments of a call in positional form that live on devices."""
+    return Residents.among(team, [*normal, *_held(dispatcher, normal)], asked)
+
+
+def call(
+    dispatcher: Dispatcher,
+    normal: Sequence[Any],
+    team: Team,
+    asked: dict[int, Interface] | None = None,
+    in_regions: bool = False,
+) -> Any:
+    """A call in positional form, on a team; what it makes stays there if arguments live on devices.
+
+    Parameters
+    ----------
+    asked : what some arguments have said of themselves, see `device_of`
+    in_regions : a device alone runs region after region, too
+    """
+    args = tuple(normal)
+    device, plain = team.alone, not in_regions
+    if device is not None and plain:
+        seen = look(dispatcher, args, device, asked or {})
+        known = None if seen is None else repeated_of(dispatcher).known(dispatcher.config(), seen.facts)
+        if seen is not None and known is not None:
+            with Residents(team, seen.kind, seen.foreign) as residents:
+                leaves = [seen.values[place] for place in known.places]
+                return _run(dispatcher, known.compiled, args, leaves, team, residents, in_regions)
+    with residents_of(dispatcher, args, team, asked) as residents:
+        signature = dispatcher.signature(args)
+        if signature in dispatcher.refused:
+            return residents.refused(dispatcher.run_python, args)
+        try:
+            return _call(dispatcher, args, team, residents, signature, in_regions)
+        except (UnsupportedError, NoSourceError) as found:
+            error = found
+        return residents.refused(lambda args: dispatcher.refuse(args, signature, error), args)
+
+
+def _call(
+    dispatcher: Dispatcher,
+    args: tuple[Any, ...],
+    team: Team,
+    residents: Residents,
+    signature: Signature,
+    in_regions: bool,
+) -> Any:
+    try:
+        compiled = dispatcher.compiled_for_device(args, signature)
+    except NotObservedError:
+        return residents.by_python(lambda args: dispatcher.evaluate(args, dispatcher.signature(args)), args)
+    target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
+    if compiled.typed.procedures or compiled.specialization.shared_with_python:
+        return residents.by_python(lambda args: config.on_cpu(target, args), args)
+    leaves = values_of(compiled, args)
+    device = team.alone
+    of_host = device is None and residents.kind is None
+    if of_host and left_of(dispatcher).decide(args, team, team_plan_of(compiled), leaves):
+        return config.on_cpu(target, args)
+    result = _run(dispatcher, compiled, args, leaves, team, residents, in_regions)
+    if device is not None and residents.kind is not None and not in_regions and compiled.plan is not None:
+        seen = look(dispatcher, args, device, {})
+        if seen is not None:
+            repeated_of(dispatcher).remember(dispatcher.config(), seen, compiled)
+    return result
+
+
+def _run(
+    dispatcher: Dispatcher,
+    compiled: Compiled,
+    args: tuple[Any, ...],
+    leaves: Sequence[Any],
+    team: Team,
+    residents: Residents,
+    in_regions: bool,
+) -> Any:
+    """A call whose specialization and leaf arguments are known."""
+    device = team.alone
+    fetched = listed(compiled.specialization.result)
+
+    def run(opaque: Any) -> list[Any]:
+        if device is not None and not in_regions:
+            plan = device_plan_of(compiled)
+            chosen = plan_for(plan, device)
+            try:
+                found = execute(chosen, team, leaves, opaque, fetched)
+            except DeviceMemoryError as error:
+                if not error.unchanged:
+                    raise
+            else:
+                if chosen is plan:
+                    examine(compiled, plan, device)
+                return found
+        return execute(team_plan_of(compiled), team, leaves, opaque, fetched)  # in pieces, on a device alone
+
+    return run_compiled(
+        dispatcher,
+        compiled,
+        args,
+        leaves,
+        run,
+        lambda: stores_only_into_its_own(compiled.imp),
+        in_python=residents.by_python,
+        array=residents.array,
+    )

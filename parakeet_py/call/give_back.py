@@ -1,0 +1,247 @@
+"""Calls that compiled code gives back to Python: what is undone, what is done again, what is raised.
+
+Compiled code, on whatever runs it, may find that only Python can go on with a call: an int has left 64 bits, a value
+has another type than was taken for granted, an operation handed back to Python has given something new. If nothing of
+the call shows outside, or all that does can be undone (the contents of `kept_arguments` are put back), Python begins
+the call again. Else, if nothing but operations handed back has happened, the evaluator goes through the call with what
+these have given (`Log`). Else the exception is raised.
+
+The rules are the same for all: the entry stub has them as the statuses after which it calls Python
+(`rerun_statuses`), interpreters and devices run compiled code by `run_compiled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from parakeet_py.base.errors import DeoptimizedError, OpaqueResultChanged
+from parakeet_py.call.compiled import Compiled
+from parakeet_py.call.load import read_source
+from parakeet_py.frontend.evaluate.evaluator import Raised
+from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
+from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
+from parakeet_py.signature.object_assembly import assembler
+from parakeet_py.signature.results import Leaving, array_of_numpy, assemble
+from parakeet_py.signature.specs import ArraySpec, Signature, leaf_values, leaves, stand_in
+from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
+from parakeet_py.typed_ir.semantics import OVERFLOW
+from parakeet_py.typed_ir.specialize.observed import accepts, observed_spec
+from parakeet_py.typed_ir.specialize.opaque.opaque import caught_by, is_safe, no_leaves, perform, result_leaves_of
+from parakeet_py.typed_ir.specialize.opaque.sites import is_harmless
+
+Undo = Callable[[], None]
+
+# ---- the rules -------------------------------------------------------------------------------------------------------
+
+_PYTHON_RUNS = ("Deoptimize", GENERAL.exception)
+
+
+def rerun_statuses(compiled: Compiled) -> tuple[int, ...]:
+    """The statuses after which Python runs the call instead: nothing has happened yet that could be seen.
+
+    What has been stored into `kept_arguments` is undone. Exceptions of NumPy's functions are left to these themselves,
+    because of their messages, but not where Python would have to go through loops again.
+    """
+    quick = not compiled.specialization.has_loops
+    codes = [
+        code
+        for code, failure in enumerate(site.failure for site in compiled.imp.failures)
+        if (compiled.specialization.assigns and code)
+        or failure.exception in _PYTHON_RUNS
+        or failure.message == OVERFLOW
+        or (failure.of_library and quick)
+    ]
+    if codes and not may_be_undone(compiled):
+        early = checks_before_effects(compiled.imp, _harmless(compiled))
+        codes = [code for code in codes if code in early]
+    return (*codes, OPAQUE_AGAIN) if compiled.specialization.opaque_sites else tuple(codes)
+
+
+def kept_arguments(compiled: Compiled) -> tuple[int, ...]:
+    """The arguments (leaf positions) whose contents are kept during a call.
+
+    What is read-only changes at most by way of an argument that overlaps it and is not.
+    """
+    if compiled.kept is None:
+        stored = compiled.specialization.stored_params if may_be_undone(compiled) else ()
+        specs = enumerate(leaf.spec for leaf in leaves(compiled.signature)) if stored else ()
+        compiled.kept = tuple(at for at, spec in specs if at in stored and _is_writeable(spec))
+    return compiled.kept
+
+
+def _is_writeable(spec: object) -> bool:
+    return isinstance(spec, ArraySpec) and spec.writeable
+
+
+def may_be_undone(compiled: Compiled) -> bool:
+    """May Python begin a call again that compiled code has given up half-way, with `kept_arguments` as they were?
+
+    That is so where compiled code may find, after it has stored into arguments, that only Python knows how to go on,
+    and nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost
+    time.
+    """
+    return not gives_up_early(compiled) and shows_in_arguments_only(compiled.imp, _harmless(compiled))
+
+
+def gives_up_early(compiled: Compiled) -> bool:
+    """Is it found before anything shows that only Python knows how to go on?"""
+    assigns = compiled.specialization.assigns
+    failures = [(code, site.failure.exception) for code, site in enumerate(compiled.imp.failures) if code]
+    codes = {code for code, exception in failures if assigns or exception in _PYTHON_RUNS}
+    return not codes or codes <= checks_before_effects(compiled.imp, _harmless(compiled))
+
+
+def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool) -> bool:
+    """After a call that was given up: may Python run it from the beginning? `unchanged`: no argument was stored to."""
+    checked = compiled.specialization.assigns and not isinstance(error, MemoryError)
+    if (isinstance(error, DeoptimizedError) or checked) and gives_up_early(compiled):
+        return True
+    return unchanged and (not compiled.specialization.opaque_sites or may_be_undone(compiled))
+
+
+def _harmless(compiled: Compiled) -> frozenset[int]:
+    """The numbers of opaque sites that change nothing outside."""
+    return frozenset(number for number, site in enumerate(compiled.specialization.opaque_sites) if is_harmless(site))
+
+
+def is_for_python(compiled: Compiled, error: Exception) -> bool:
+    """Does Python run a call again that has ended in this exception, as a gate has it?"""
+    if isinstance(error, OverflowError) and str(error) == OVERFLOW:
+        return True
+    return isinstance(error, DeoptimizedError) or compiled.specialization.assigns
+
+
+# ---- one call --------------------------------------------------------------------------------------------------------
+
+
+class Dispatcher(Protocol):
+    """What gives a call to Python."""
+
+    def run_python(self, normal: tuple[Any, ...]) -> Any: ...
+
+    def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any: ...
+
+    def signature(self, normal: tuple[Any, ...]) -> Signature: ...
+
+
+class Log(list[tuple[Any, Any]]):
+    """What operations handed back to Python have given in a call; `whole`: none of them may have changed an array."""
+
+    whole = True
+
+    def tells(self, error: Exception) -> bool:
+        """May Python do the call, which compiled code has given up, without these operations?"""
+        given_up = isinstance(error, DeoptimizedError) or (isinstance(error, OverflowError) and str(error) == OVERFLOW)
+        return given_up and self.whole
+
+
+ByPython = Callable[[Callable[[tuple[Any, ...]], Any], Sequence[Any]], Any]
+
+
+def by_python(work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
+    """Let Python do something with arguments that are all in the host's memory."""
+    return work(tuple(args))
+
+
+def run_compiled(
+    dispatcher: Dispatcher,
+    compiled: Compiled,
+    normal: Sequence[Any],
+    leaves: Sequence[Any],
+    execute: Callable[[Any], Sequence[Any]],
+    unchanged: Callable[[], bool],
+    *,
+    in_python: ByPython = by_python,
+    array: Leaving = array_of_numpy,
+) -> Any:
+    """The result of a call in positional form, by compiled code or by Python.
+
+    Parameters
+    ----------
+    leaves : the leaf arguments
+    execute : runs compiled code, given what does the operations handed back to Python; gives the leaves of the result
+    unchanged : whether no argument has been stored to, asked when the call has been given up
+    in_python : lets Python do something with the arguments
+    array : makes of an array of the result what the caller gets
+    """
+    log = Log()
+
+    def replay(args: tuple[Any, ...]) -> Any:
+        return dispatcher.evaluate(args, dispatcher.signature(args), log)
+
+    kept = contents_kept(compiled, leaves)
+    try:
+        results = execute(opaque_of(compiled, log))
+    except OpaqueResultChanged:
+        if not unchanged():
+            raise
+        return in_python(replay, normal)
+    except Exception as error:
+        if not is_for_python(compiled, error):
+            raise
+        same = unchanged()
+        if put_back(kept) or python_may_begin_again(compiled, error, same):
+            return in_python(dispatcher.run_python, normal)
+        if same and log.tells(error):
+            return in_python(replay, normal)
+        raise
+    return assemble(compiled.specialization.result, results, leaves, array)
+
+
+def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[Undo]:
+    """What gives Python the arguments back as they are now that it may want so; an array on devices says itself how."""
+    found: list[Undo] = []
+    for leaf in (leaves[position] for position in kept_arguments(compiled)):
+        if isinstance(leaf, np.ndarray):
+            found.append(partial(leaf.__setitem__, ..., leaf.copy(order="K")))
+        elif (undo := stand_in.kept(leaf)) is not None:
+            found.append(undo)
+        else:
+            return []
+    return found
+
+
+def put_back(kept: Sequence[Undo]) -> bool:
+    """Undo what a call has stored into its arguments; gives whether anything was kept."""
+    for undo in kept:
+        undo()
+    return bool(kept)
+
+
+def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:
+    """The leaf arguments of a call in positional form, hidden ones included."""
+    hidden = [read_source(compiled.function, spec.source, normal) for spec in compiled.signature.hidden]
+    return leaf_values(compiled.signature, [*normal, *hidden])
+
+
+def opaque_of(compiled: Compiled, log: Log) -> Any:
+    """What does the operations handed back to Python; `log` gets what they have given."""
+
+    makers: dict[int, Callable[..., tuple[Any, ...]]] = {}
+
+    def call(number: int, args: list[Any]) -> list[Any]:
+        site = compiled.specialization.opaque_sites[number]
+        try:
+            make = makers.get(number) or makers.setdefault(number, assembler(site.operands, len(args)))
+            operands = list(make(*args))
+            log.whole = log.whole and is_safe(site, operands)
+            result = perform(site.operation, operands, site.keywords)
+        except BaseException as error:
+            handler = caught_by(site, error)
+            if not handler:
+                raise
+            log.append((site.key, Raised(error)))
+            return [handler, *no_leaves(site.result)]
+        log.append((site.key, result))
+        caught = [0] * bool(site.catches)
+        if site.result is None:
+            return caught
+        if not accepts(site.result, observed_spec(result)):
+            raise OpaqueResultChanged(f"{site.text} has given another type than before")
+        return [*caught, *result_leaves_of(site.result, result)]
+
+    return call

@@ -1,0 +1,252 @@
+"""Arguments that live on devices: `DeviceArray`s, and arrays of CuPy, PyTorch, JAX, numba..., used where they are.
+
+Those of other libraries say so by DLPack or by `__cuda_array_interface__`. For the time of a call each is represented
+by a `DeviceArray` in the memory that it has; those that overlap share a home. Signatures are made of what stands for a
+`DeviceArray` in the memory of the host (`DeviceArray.stand_in`), which is only reserved: such arrays lie to each other
+as those on the device do, so types, overlaps and views need to know nothing of devices, and it makes no difference in
+which container, attribute or variable an array is found.
+
+What Python has to do itself (a call that is observed, or that cannot be compiled) it does on the arrays that stand for
+those on devices, filled before and given back afterwards. For that time they take the place of the others in lists,
+dicts and objects.
+
+Work is ordered by the device's own stream: before the call it waits for the arguments' producers, and the call waits
+for it in the end, so that what other streams do with arguments and results comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from parakeet_py.hybrid.devices.device import DeviceError
+from parakeet_py.hybrid.devices.device_detection import class_lives_elsewhere, items_of, leaves_of
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.residency.array_interfaces import Interface, interface_of
+from parakeet_py.hybrid.residency.arrays import Borrowed
+from parakeet_py.hybrid.residency.blocks import layout_of
+from parakeet_py.hybrid.residency.byte_ranges import span
+from parakeet_py.hybrid.residency.device_array import DeviceArray
+from parakeet_py.hybrid.residency.exported import exported
+from parakeet_py.hybrid.residency.persistent_memory import Home
+from parakeet_py.signature import specs
+from parakeet_py.signature.results import array_of_numpy
+
+_LINE = 64  # bytes; where an array begins in such a line is the same on the host
+
+_NONE: Mapping[int, tuple[Any, DeviceArray]] = MappingProxyType({})
+_foreign: ContextVar[Mapping[int, tuple[Any, DeviceArray]]] = ContextVar("parakeet_py_foreign_arrays", default=_NONE)
+
+
+def array_of(value: Any) -> DeviceArray | None:
+    """A value as an array on devices; None if it is none."""
+    if type(value) is DeviceArray:
+        return value
+    found = _foreign.get().get(id(value))
+    return None if found is None else found[1]
+
+
+def _stand_in(value: Any) -> np.ndarray[Any, Any] | None:
+    found = array_of(value)
+    return None if found is None else found.stand_in
+
+
+def _kept(value: Any) -> Callable[[], None] | None:
+    found = array_of(value)
+    return None if found is None else found.kept()
+
+
+specs.stand_in.of, specs.stand_in.kept = _stand_in, _kept
+
+
+class Residents:
+    """The arguments of one call that live on devices; within it, those of other libraries are known.
+
+    Attributes
+    ----------
+    team : that the call runs on
+    kind : the first of them; arrays of the result are of its library
+    """
+
+    def __init__(
+        self, team: Team, kind: Any, foreign: Mapping[int, tuple[Any, Interface]], own: Sequence[Home] = ()
+    ) -> None:
+        self.team, self.kind = team, kind
+        self.foreign, self.own = foreign, own
+        self._homes: list[Home] = []
+
+    @classmethod
+    def among(cls, team: Team, values: Sequence[Any], asked: Mapping[int, Interface] | None = None) -> Residents:
+        """Those among some values, and in containers of these; `asked` has what some have said of themselves."""
+        device, kind = team.alone, None
+        stream = None if device is None else device.stream
+        found: dict[int, tuple[Any, Interface]] = {}
+        own: dict[Home, None] = {}
+        for value in leaves_of(values):
+            if type(value) is DeviceArray:
+                own[value._home] = None
+            else:
+                if id(value) in found or not class_lives_elsewhere(type(value)):
+                    continue
+                interface = (asked or {}).get(id(value)) or interface_of(value, stream)
+                if interface is None:
+                    continue
+                if device is None or (0 not in interface.layout.shape and not device.owns(interface.address)):
+                    raise DeviceError(f"the arrays among the arguments do not all live on {team.name}")
+                found[id(value)] = value, interface
+            kind = value if kind is None else kind
+        return cls(team, kind, found, [*own])
+
+    def __enter__(self) -> Residents:
+        for _, interface in self.foreign.values():
+            if interface.stream is not None:
+                self.team.alone.wait_for(interface.stream)
+        self._token = _foreign.set(self._grouped(self.foreign) if self.foreign else _NONE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The call has ended: its work is complete."""
+        _foreign.reset(self._token)
+        device = self.team.alone
+        for home in self._homes:
+            if not home.is_only_on(device):
+                home.bring(device, span(0, home.size))
+        if device is not None and self.kind is not None:
+            device.synchronize()
+
+    def _grouped(self, found: Mapping[int, tuple[Any, Interface]]) -> dict[int, tuple[Any, DeviceArray]]:
+        """The arrays of other libraries as arrays of our own, those that overlap in one home."""
+        made: dict[int, tuple[Any, DeviceArray]] = {}
+        groups: list[tuple[int, int, list[tuple[Any, Interface]]]] = []
+        bounded = []
+        for value, interface in found.values():
+            low, high = interface.bounds()
+            home = next((one for one in self.own if one.lies_at(self.team.alone, low)), None)
+            if home is None:
+                bounded.append((low, high, value, interface))
+            else:  # another library shows memory of ours
+                offset = interface.address - home.copies[self.team.alone].address
+                made[id(value)] = value, DeviceArray(home, self.team, interface.layout, offset)
+        for low, high, value, interface in sorted(bounded, key=itemgetter(0, 1)):
+            if groups and low < groups[-1][1]:
+                start, end, members = groups.pop()
+                groups.append((start, max(end, high), [*members, (value, interface)]))
+            else:
+                groups.append((low, high, [(value, interface)]))
+        for low, high, members in groups:
+            keep = [interface.keep for _, interface in members]
+            home = Home.on(self.team.alone, Borrowed(self.team.alone, low, high - low, keep))
+            home.aligned = low % _LINE
+            self._homes.append(home)
+            for value, interface in members:
+                made[id(value)] = value, DeviceArray(home, self.team, interface.layout, interface.address - low)
+        return made
+
+    def leaving(self, array: DeviceArray) -> Any:
+        """A result as the library of the arguments has it."""
+        return exported(array, self.kind)
+
+    def array(self, value: Any, new: bool, readonly: bool) -> Any:
+        """An array of a result, see `assemble`."""
+        if type(value) is np.ndarray:
+            return array_of_numpy(value, new, readonly)
+        found = array_of(value)
+        assert found is not None
+        return self.leaving(found._view(not readonly) if new else found)
+
+    def refused(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
+        """What Python computes where a call cannot be compiled: other libraries' arrays know what to do there."""
+        return work(tuple(args)) if self.foreign else self.by_python(work, args)
+
+    def by_python(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
+        """What Python computes from arguments."""
+        return work(tuple(args)) if self.kind is None else _ByPython(self).run(work, args)
+
+
+class _ByPython:
+    """A call done by Python: what stands for arrays on devices takes their places."""
+
+    def __init__(self, residents: Residents) -> None:
+        self.residents = residents
+        self.originals: dict[int, tuple[Any, Any]] = {}  # by the id of what stands for them
+        self.arrays: list[DeviceArray] = []
+        self.own: list[np.ndarray[Any, Any]] = []
+        self.seen: dict[int, Any] = {}
+        self.changed: list[Any] = []
+
+    def run(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
+        given = tuple(map(self.entering, args))
+        try:
+            result = self.leaving(work(given))
+        finally:
+            for container in self.changed:
+                _replace(container, self.leaving)
+        return result
+
+    def entering(self, value: Any) -> Any:
+        """What takes the place of an argument."""
+        found = array_of(value)
+        if found is not None:
+            stand_in = found.stand_in
+            if id(stand_in) not in self.originals:
+                found.bring(None, writes=stand_in.flags.writeable)
+                self.originals[id(stand_in)] = stand_in, value
+                self.arrays.append(found)
+            return stand_in
+        if isinstance(value, np.ndarray):
+            self.own.append(value)
+            return value
+        if not items_of(value) or id(value) in self.seen:
+            return value
+        self.seen[id(value)] = value
+        if isinstance(value, tuple):
+            items = [self.entering(item) for item in value]
+            if all(new is old for new, old in zip(items, value, strict=True)):
+                return value
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        if _replace(value, self.entering):
+            self.changed.append(value)
+        return value
+
+    def leaving(self, value: Any) -> Any:
+        """What a caller gets of what Python has computed: arrays on devices."""
+        if type(value) is np.ndarray:
+            return self.array(value)
+        if isinstance(value, tuple) and items_of(value):
+            items = [self.leaving(item) for item in value]
+            if all(new is old for new, old in zip(items, value, strict=True)):
+                return value
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        if type(value) in (list, dict) and not any(value is one for one in self.changed):
+            _replace(value, self.leaving)
+        return value
+
+    def array(self, value: np.ndarray[Any, Any]) -> Any:
+        if id(value) in self.originals:
+            return self.originals[id(value)][1]
+        if value.dtype.kind not in "biufc" or any(np.may_share_memory(one, value) for one in self.own):
+            return value
+        home = next((one._home for one in self.arrays if one._home.has(value)), None)
+        if home is None:
+            low, high = byte_bounds(value)
+            home = Home(low, high - low, (value,))
+        offset = value.__array_interface__["data"][0] - home.address if value.size else 0
+        return self.residents.leaving(DeviceArray(home, self.residents.team, layout_of(value), offset, value))
+
+
+def _replace(container: Any, change: Callable[[Any], Any]) -> bool:
+    """Replace what is in a list, a dict or an object; whether something has changed."""
+    if isinstance(container, tuple):
+        return False
+    inside = container if type(container) in (list, dict) else vars(container)
+    found = [*enumerate(inside)] if type(inside) is list else [*inside.items()]
+    replaced = [(key, new) for key, old in found if (new := change(old)) is not old]
+    for key, new in replaced:
+        inside[key] = new
+    return bool(replaced)
