@@ -4,7 +4,7 @@ must cost nothing where there is none."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,11 @@ def lives_elsewhere(value: Any, depth: int = 0) -> bool:
 
 
 @functools.lru_cache(maxsize=128)
-def class_lives_elsewhere(kind: Any) -> bool:
+def class_lives_elsewhere(kind: Hashable) -> bool:
     """Whether instances of a class may be arrays on devices."""
     if hasattr(kind, "__cuda_array_interface__"):
         return True
-    return hasattr(kind, "__dlpack_device__") and kind.__module__.partition(".")[0] != "numpy"
+    return hasattr(kind, "__dlpack_device__") and str(kind.__module__).partition(".")[0] != "numpy"
 
 
 @functools.lru_cache(maxsize=256)

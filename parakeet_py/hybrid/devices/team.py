@@ -93,7 +93,7 @@ class Team:
 
 
 @lru_cache(maxsize=64)
-def team_of(device: Device) -> Team:
+def team_of(device: Any) -> Team:
     """A device alone: there is one object for each."""
     return Team((device,), cpu=False)
 

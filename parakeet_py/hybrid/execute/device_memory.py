@@ -152,5 +152,5 @@ class DeviceMemory:
         self.device.copy_in(self.record.address, words.view(np.uint8))
         return self.record
 
-    def failure(self, code: int, args: Sequence[Any]) -> Exception:
+    def failure(self, code: int, args: Any) -> Exception:
         return exception_of(self.plan.function, self.plan.bodies, code, args)

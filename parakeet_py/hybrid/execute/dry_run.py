@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from parakeet_py.base.types import Array
-from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.devices.transfer_counters import Meter
 from parakeet_py.hybrid.execute.device_memory import DeviceMemory
@@ -55,7 +54,7 @@ class _NoDevice:
 
     asynchronous = False
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Any) -> None:
         self.name, self.architecture = device.name, device.architecture
         self.next = 1 << 40
 
@@ -106,7 +105,7 @@ class DryRun(Execution):
         return Memories(devices, rehearsal=True)
 
     def work_alone(self, device: Any) -> DeviceMemory:
-        return _NoMemory(self.plan, Meter(_NoDevice(device), self.plan.check), self.callback_alone())
+        return _NoMemory(self.plan, Meter(cast(Any, _NoDevice(device)), self.plan.check), self.callback_alone())
 
     def known(self, leaves: Sequence[Any]) -> bool:
         """Whether all that the call does is known."""
@@ -173,7 +172,7 @@ class DryRun(Execution):
     def store(self, array: SharedArray, indices: tuple[int, ...], value: Any) -> None:
         array.root.wrote(HOST, array.spans(tuple((index, index + 1) for index in indices)))
 
-    def hand_back(self, site: int, args: tuple[Any, ...]) -> list[Any]:
+    def hand_back(self, site: int, args: Sequence[Any]) -> list[Any]:
         raise Unknown
 
     def result(self, value: Any, kind: object, stays: bool, known: dict[int, Any]) -> Any:

@@ -355,9 +355,9 @@ class Execution:
             array.on_host()
         for root in self.visible:
             root.bring(HOST, stretch(0, root.size))
-        for array, together in self.packed:
-            if array.flags.writeable and together.root.valid.get(DEVICE) is not None:
-                np.copyto(array, together.host)
+        for given, together in self.packed:
+            if given.flags.writeable and together.root.valid.get(DEVICE) is not None:
+                np.copyto(given, together.host)
 
     def result(self, value: Any, kind: object, stays: bool, known: dict[int, Any]) -> Any:
         """A result as Python sees it; `known` has those that are it already."""
@@ -442,7 +442,8 @@ class Execution:
 
     def perform(self, values: Sequence[Any]) -> Sequence[Any]:
         """Run the host part."""
-        return self.host(self, *values)
+        results: Sequence[Any] = self.host(self, *values)
+        return results
 
     def scheduled(self, schedule: Schedule) -> None:
         """Tasks are about to be run at the same time."""

@@ -14,7 +14,7 @@ from parakeet_py.typed_ir.ir import dtype_of
 from parakeet_py.typed_ir.places import entries
 
 
-def exception_of(function: imp.Function, bodies: Sequence[imp.Block], code: int, args: Sequence[Any]) -> Exception:
+def exception_of(function: imp.Function, bodies: Sequence[imp.Block], code: int, args: Any) -> Exception:
     """The exception of a failed check, which stands in one of these bodies; its arguments are values of the host part,
     or words as machine code leaves them."""
     checks = (one for body in bodies for one in imp.walk(body) if isinstance(one, imp.Check) and one.failure == code)

@@ -162,11 +162,9 @@ class Root:
         if 0 in shape:
             found = _without_elements(layout)
         else:
-            found = None
-            if self._address is None and self.home is None and not offset:
-                found = self._reserve_for(layout)
-            if found is None:
-                found = self._part(layout, self.address + offset)
+            first = self._address is None and self.home is None and not offset
+            own = self._reserve_for(layout) if first else None
+            found = self._part(layout, self.address + offset) if own is None else own
         if not writeable:
             found.flags.writeable = False
         return found
@@ -176,7 +174,7 @@ class Root:
         dtype, shape, strides, _ = layout
         for order in ("C", "F"):
             if strides == strides_of(shape, dtype.itemsize, order) and math.prod(shape) * dtype.itemsize == self.size:
-                found = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+                found: np.ndarray[Any, Any] = np.empty(shape, dtype, "F" if order == "F" else "C")
                 with self.memories.lock:
                     if self._address is None:
                         self._reserve(found)
@@ -294,7 +292,7 @@ def _without_elements(layout: Layout) -> np.ndarray[Any, Any]:
     dtype, shape, strides, _ = layout
     for order in ("C", "F"):
         if strides == strides_of(shape, dtype.itemsize, order):
-            return np.empty(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
+            return np.empty(shape, dtype, "F" if order == "F" else "C")
     return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
 
 
