@@ -512,6 +512,7 @@ def arrays_written(op: Op) -> tuple[Var, ...]:
 
 
 VIEWS = (View, Reshape, Strided)
+CALLS = (Matmul, Routine, Opaque, Call)  # they run code that was not made of this function
 MAKERS = (Alloc, Map, Reduce, Scan, Compress)  # their outs are new memory
 
 

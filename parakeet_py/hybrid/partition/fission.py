@@ -94,10 +94,8 @@ class _Maker:
 
     def stores_where_it_is_seen(self) -> bool:
         made = {out for let in ir.walk(self.op.body) for out in let.outs}
-        targets = [let.op.array for let in ir.walk(self.op.body) if isinstance(let.op, ir.Store)]
-        targets += [let.op.target for let in ir.walk(self.op.body) if isinstance(let.op, ir.Scatter)]
-        targets += [let.op.out for let in ir.walk(self.op.body) if isinstance(let.op, ir.Matmul)]
-        targets += [self.op.target] if isinstance(self.op, ir.Scatter) else []
+        targets = [array for let in ir.walk(self.op.body) for array in ir.arrays_written(let.op)]
+        targets += ir.arrays_written(self.op)
         return any(target not in made and self.seen(target) for target in targets)
 
     def along(self, axis: int) -> list[Division]:

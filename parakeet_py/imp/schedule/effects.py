@@ -17,18 +17,16 @@ from parakeet_py.imp.ir import (
     For,
     Function,
     Let,
-    Matmul,
     Opaque,
     Parallel,
-    Routine,
     Statement,
-    Store,
     While,
+    arrays_written,
     blocks_of,
     walk,
 )
 from parakeet_py.imp.storage.may_alias import PYTHON
-from parakeet_py.typed_ir.ir import CHECKED, Operand, Prim, Var
+from parakeet_py.typed_ir.ir import CHECKED, Prim
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
 _UNKNOWN = frozenset({-1, PYTHON})
@@ -48,15 +46,7 @@ def stores_only_into_its_own(function: Function) -> bool:
 
 
 def _stores_outside(function: Function, made: frozenset[int], statement: Statement) -> bool:
-    match statement:
-        case Store(array, _, _) | Matmul(array, _, _):
-            return not function.roots.get(array, _UNKNOWN) <= made
-        case Routine(outs=outs):
-            return not all(function.roots.get(array, _UNKNOWN) <= made for array in outs)
-        case Call(args=args, stores=stores):
-            stored = [args[position] for position in stores]
-            return not all(isinstance(one, Var) and function.roots.get(one, _UNKNOWN) <= made for one in stored)
-    return False
+    return not all(function.roots.get(array, _UNKNOWN) <= made for array in arrays_written(statement))
 
 
 def shows_in_arguments_only(function: Function, harmless: Collection[int]) -> bool:
@@ -64,19 +54,11 @@ def shows_in_arguments_only(function: Function, harmless: Collection[int]) -> bo
 
     `harmless` are the numbers of opaque sites that change nothing.
     """
-    stored: list[Operand] = []
-    for statement in walk(function.body):
-        match statement:
-            case Opaque(site=site):
-                if site not in harmless:
-                    return False
-            case Store(array, _, _) | Matmul(array, _, _):
-                stored.append(array)
-            case Routine(outs=outs):
-                stored += outs
-            case Call(args=args, stores=stores):
-                stored += [args[position] for position in stores]
-    return not any(PYTHON in function.roots.get(array, _UNKNOWN) for array in stored if isinstance(array, Var))
+    statements = list(walk(function.body))
+    if any(isinstance(one, Opaque) and one.site not in harmless for one in statements):
+        return False
+    stored = (array for statement in statements for array in arrays_written(statement))
+    return not any(PYTHON in function.roots.get(array, _UNKNOWN) for array in stored)
 
 
 def _codes(procedure: Function, overflows: list[tuple[int, object]]) -> set[int]:

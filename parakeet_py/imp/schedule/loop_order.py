@@ -108,21 +108,14 @@ def _walk(block: Block, found: Study) -> None:
                 found.has_check = True
             case typed.If():
                 found.has_array |= any(isinstance(out.type, Array) for out in let.outs)
-            case typed.Matmul(out=target):
-                found.has_array = True
-                found.stored.append(target)
-            case typed.Routine(outs=targets):
-                found.has_array = True
-                found.stored += targets
             case typed.Alloc():
                 found.has_array = True
-            case typed.Opaque() | typed.Call():
-                found.has_array = found.has_opaque = True
-            case typed.Scatter(target=target):
-                found.has_loop = True
-                found.stored.append(target)
+            case _ if isinstance(op, typed.CALLS):
+                found.has_array = True
+                found.has_opaque |= isinstance(op, typed.Opaque | typed.Call)
             case _:
                 found.has_loop = True
+        found.stored += typed.arrays_written(op)
         found.other_uses.update(operand for operand in typed.operands_of(op) if isinstance(operand, Var))
         for inner in typed.blocks_of(op):
             _walk(inner, found)
@@ -241,7 +234,7 @@ def _op_cost(op: object) -> int:
             cost = _SLOW.get(name, 1)
             kind = args[0].type
             return cost * 4 if not isinstance(kind, Array) and is_complex(getattr(kind, "dtype", "")) else cost
-        case typed.Matmul() | typed.Routine() | typed.Opaque() | typed.Call():
+        case _ if isinstance(op, typed.CALLS):
             return 1000
         case _:
             return 1

@@ -158,14 +158,8 @@ def strides_passed(kind: Array) -> tuple[int, ...]:
 
 def stored_roots(function: ir.Function) -> frozenset[int]:
     """The memory roots that a function stores to."""
-    found: frozenset[int] = frozenset()
-    for statement in ir.walk(function.body):
-        match statement:
-            case (
-                ir.Store(array=array) | ir.Let(rhs=ir.Atomic(array=array) | ir.Pack(array=array)) | ir.Matmul(out=array)
-            ):
-                found |= function.roots.get(array, frozenset())
-    return found
+    stored = (array for statement in ir.walk(function.body) for array in ir.arrays_written(statement))
+    return frozenset().union(*(function.roots.get(array, frozenset()) for array in stored))
 
 
 def _register(module: ModuleText, name: str) -> str:

@@ -94,10 +94,9 @@ class _Study:
                     if isinstance(arg, Var):
                         self.launches.setdefault(arg, []).append(_Launched(number, self.at, ends))
                 taken = [blocks] if isinstance(blocks, Var) else []
-            case ir.Store(array) | ir.Matmul(out=array):
-                self.stores.append((self.at, roots.get(array)))
             case ir.Opaque():
                 self.stores.append((self.at, None))
+        self.stores += [(self.at, roots.get(array)) for array in ir.arrays_written(statement)]
         self.wanted.update(taken)
 
     # ---- what moves --------------------------------------------------------------------------------------------------

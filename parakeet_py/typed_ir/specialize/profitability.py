@@ -61,8 +61,8 @@ def _light_site(block: ir.Block, seldom: Container[int]) -> int | None:
 
 def _is_heavy(op: ir.Op) -> bool:
     match op:
-        case ir.Matmul() | ir.Routine() | ir.Call():
-            return True
+        case _ if isinstance(op, ir.CALLS):
+            return not isinstance(op, ir.Opaque)
         case ir.For() | ir.While():
             return not any(isinstance(let.op, ir.Opaque) for part in ir.blocks_of(op) for let in ir.walk(part))
         case ir.Map() | ir.Reduce() | ir.Scan() | ir.Compress() | ir.Scatter():

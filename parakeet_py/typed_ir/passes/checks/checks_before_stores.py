@@ -53,23 +53,11 @@ class _Foresight:
                 return True
             case ir.Prim(name) if name in ir.CHECKED and late:
                 return True
-            case ir.Load(array, _):
-                late |= self.reads(array)
-            case ir.Store(array, _, _):
-                self.writes(array, late)
-            case ir.Scatter(target=target):
-                late |= self.reads(target)
-                self.writes(target, True)
-            case ir.Matmul(out, left, right):
-                self.writes(out, late or self.reads(left) or self.reads(right))
-            case ir.Routine(_, outs, ins):
-                late |= any(self.reads(array) for array in (*outs, *ins))
-                for array in outs:
-                    self.writes(array, late)
             case ir.For() | ir.While():
                 return self.loop(let, late, control)
-            case _:
-                pass
+        late |= any(map(self.reads, ir.arrays_read(op)))
+        for array in ir.arrays_written(op):
+            self.writes(array, late or isinstance(op, ir.Scatter))
         if late:
             self.late.update(ir.binders_of(op))
         for block in ir.blocks_of(op):

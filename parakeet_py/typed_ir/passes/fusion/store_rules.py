@@ -37,12 +37,9 @@ def accesses(block: Block, forms: Forms, kind: type[ir.Load] | type[ir.Store]) -
         op = let.op
         if op.__class__ is kind:
             yield Access(op.array, tuple([forms.of(index) for index in op.indices]))
-        elif isinstance(op, ir.Scatter) and kind is ir.Store:
-            yield Access(op.target, None)
-        elif isinstance(op, ir.Matmul):
-            yield from (Access(array, None) for array in ((op.out,) if kind is ir.Store else (op.left, op.right)))
-        elif isinstance(op, ir.Routine):
-            yield from (Access(array, None) for array in (op.outs if kind is ir.Store else (*op.outs, *op.ins)))
+        else:
+            arrays = ir.arrays_read(op) if kind is ir.Load else ir.arrays_written(op)
+            yield from [Access(array, None) for array in arrays]
         for inner in ir.blocks_of(op):
             yield from accesses(inner, forms, kind)
 

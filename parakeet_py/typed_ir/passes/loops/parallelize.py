@@ -108,14 +108,9 @@ class _Parallelizer(Rewriter):
             op = let.op
             if isinstance(op, ir.Load | ir.Store):
                 yield self.base_position(op.array, tuple([self.forms.of(index) for index in op.indices]))
-            elif isinstance(op, ir.Matmul):
-                for array in (op.out, op.left, op.right):
+            elif read := ir.arrays_read(op):
+                for array in {**dict.fromkeys(read), **dict.fromkeys(ir.arrays_written(op))}:
                     yield self.base_position(array, None)
-            elif isinstance(op, ir.Routine):
-                for array in (*op.outs, *op.ins):
-                    yield self.base_position(array, None)
-            elif isinstance(op, ir.Scatter):
-                yield self.base_position(op.target, None)
             elif not isinstance(op, ir.View | ir.Dim):
                 for operand in ir.operands_of(op):
                     if isinstance(operand, Var) and isinstance(operand.type, Array):
@@ -271,13 +266,7 @@ def _contribution(body: Block) -> tuple[tuple[Let, ...], tuple[Operand, ...]]:
 def _stored(block: Block) -> Iterator[Var]:
     """The arrays that a block stores into."""
     for let in ir.walk(block):
-        match let.op:
-            case ir.Store(array, _, _):
-                yield array
-            case ir.Matmul(out=array) | ir.Scatter(target=array):
-                yield array
-            case ir.Routine(outs=arrays):
-                yield from arrays
+        yield from ir.arrays_written(let.op)
 
 
 def _bound(op: ir.For) -> set[Var]:

@@ -27,27 +27,23 @@ from parakeet_py.typed_ir.ir import (
     If,
     Lambda,
     Let,
-    Load,
     Map,
-    Matmul,
     Op,
     Opaque,
     Operand,
     Reduce,
-    Routine,
     Scan,
     Scatter,
-    Store,
     Var,
     While,
+    arrays_read,
+    arrays_written,
     blocks_of,
     operands_of,
 )
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.passes.fusion.dead_fills import drop_lost_fills
 from parakeet_py.typed_ir.rewrite import free_in_op
-
-_WRITERS = (Store, Scatter, Matmul, Routine)
 
 
 def eliminate_dead_code(function: Function) -> Function:
@@ -96,8 +92,8 @@ class _Mark:
             kind = op.__class__
             if kind is Check or kind is Opaque or kind is Call:
                 must.append(let)
-            elif kind in _WRITERS:
-                atoms = frozenset().union(*map(self.aliases.atoms, _written(op)))
+            elif written := arrays_written(op):
+                atoms = frozenset().union(*map(self.aliases.atoms, written))
                 if atoms.isdisjoint(self.read) and atoms:
                     for atom in atoms:
                         self.waiting.setdefault(atom, []).append(let)
@@ -153,33 +149,20 @@ class _Mark:
                     self.work += condition.results
                     if stoppable:
                         self.work.append(body.results[0])
-                case Reduce() | Scan():
+                case Reduce() | Scan() | Scatter():
                     # Which results are needed together is decided by `combine`; all of them, to be simple.
                     self.work += operands_of(op)
                     self.work += op.body.results
                     self.work += op.combine.body.results
-                case Scatter():
-                    self.work += operands_of(op)
-                    self.work += op.body.results
-                    self.work += op.combine.body.results
-                    self.contents((op.target,))
                 case Compress(extents, _, body):
                     self.work += extents
                     self.work.append(body.results[0])
-                case Load(array, _):
-                    self.contents((array,))
-                    self.work += operands_of(op)
-                case Matmul(_, left, right):
-                    self.contents((left, right))
-                    self.work += operands_of(op)
-                case Routine(_, outs, ins):
-                    self.contents((*outs, *ins))
-                    self.work += operands_of(op)
                 case Opaque(_, args) | Call(_, args):
                     self.contents(args)
                     self.work += args
                 case _:
                     self.work += operands_of(op)
+            self.contents(arrays_read(op))
             let = self.parent.get(id(let))
 
     def contents(self, arrays: Iterable[Operand]) -> None:
@@ -190,16 +173,6 @@ class _Mark:
                     self.read.add(atom)
                     for let in self.waiting.pop(atom, ()):
                         self.statement(let)
-
-
-def _written(op: Op) -> tuple[Var, ...]:
-    match op:
-        case Store(array=target) | Scatter(target=target) | Matmul(out=target):
-            return (target,)
-        case Routine(outs=outs):
-            return outs
-        case _:
-            raise AssertionError(op)
 
 
 class _Sweep:
