@@ -16,8 +16,8 @@ code never frees it, and the call state keeps the array alive as long as compile
 
 When a result has another type than expected, compiled code cannot go on. If all that has happened so far can be
 replayed, the call is run by the evaluator, which does not repeat the operations but takes their results from a log.
-That is so when compiled code has only stored into memory of its own, and no array was given to a callee that might have
-changed it. Otherwise the call ends in `OpaqueResultChanged`. In both cases the next compilation knows better.
+That is so when compiled code has only stored into memory of its own until then, and no array was given to a callee that
+might have changed it. Otherwise the call ends in `OpaqueResultChanged`. Either way the next compilation knows better.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from parakeet_py.call.handed_back_plans import FLAGS, LOGGED, MAX_LOG, Perform, 
 from parakeet_py.call.load import Knowledge, present
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, contents, differ, with_items
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.schedule.effects import stores_only_into_its_own
+from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.signature.object_assembly import ContainerT, Template
@@ -65,12 +65,14 @@ class HandedBack:
     hidden : hidden arguments that no operation may replace, each with whether that holds for its items, too
     fresh : does compiled code store only into memory of its own?
     guessed : are there operations that are taken to be out of reach?
+    late : the numbers of places that may come after a store into other memory
     """
 
     sites: tuple[tuple[int, OpaqueSite, tuple[Type, ...]], ...]
     hidden: tuple[tuple[Source, bool], ...]
     fresh: bool
     guessed: bool
+    late: tuple[int, ...] = ()
 
     @classmethod
     def by(cls, compiled: Compiled) -> HandedBack:
@@ -80,7 +82,8 @@ class HandedBack:
         left = {one.site: (one.site, sites[one.site], tuple(arg.type for arg in one.args)) for one in statements}
         fresh = stores_only_into_its_own(compiled.imp)
         guessed = bool(compiled.specialization.guessed)
-        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed)
+        late = tuple(sorted(sites_after_stores(compiled.imp)))
+        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed, late)
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -110,7 +113,9 @@ class OpaqueCalls:
         self.knowledge = knowledge
         self.observed = knowledge.observed.setdefault(params, {})
         self.handed_back = handed_back
-        self.plans = {number: Plan(site, types) for number, site, types in handed_back.sites}
+        self.plans = {
+            number: Plan(site, types, number in handed_back.late) for number, site, types in handed_back.sites
+        }
         self.performers: dict[int, Perform] = {}
         self.hidden = handed_back.hidden
         self.fresh = handed_back.fresh
@@ -122,7 +127,7 @@ class OpaqueCalls:
 
     def tell_again(self, state: CallState | None) -> bool:
         """May Python do a call that compiled code gives up, without what has been handed back already?"""
-        if not (self.fresh if state is None else state.safe):
+        if not self.fresh or (state is not None and not state.safe):
             return False
         _pending.log = (self, [] if state is None else state.log)
         return True
@@ -144,7 +149,7 @@ class CallState:
         self.exception: BaseException | None = None
         self.log: list[tuple[Key, Any]] = []
         self.logged = 0  # bytes of arrays in the log
-        self.safe = calls.fresh
+        self.safe = True  # can the call be replayed by the log?
         self.globals = [*self.now()]
 
     def keep(self, value: Any) -> None:
@@ -173,6 +178,7 @@ class CallState:
 
     def perform_any(self, plan: Plan, ctx: int, arguments: int, results: int) -> int:
         """An operation whose operands have to be put together."""
+        self.safe = self.safe and not plan.late
         leaves = self.take(ctx, arguments, plan.types)
         try:
             result = self.generally(plan, leaves)

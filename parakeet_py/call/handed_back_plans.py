@@ -50,10 +50,23 @@ Perform = Callable[[Any, int, int, int], int]  # (call state, ctx, slots of the 
 class Plan:
     """One operation, as far as it can be prepared."""
 
-    __slots__ = ("accepted", "dtype", "evaluated", "flags", "lists", "make", "result", "safe", "site", "slots", "types")
+    __slots__ = (
+        "accepted",
+        "dtype",
+        "evaluated",
+        "flags",
+        "late",
+        "lists",
+        "make",
+        "result",
+        "safe",
+        "site",
+        "slots",
+        "types",
+    )
 
-    def __init__(self, site: OpaqueSite, types: tuple[Type, ...]) -> None:
-        self.site, self.types = site, types
+    def __init__(self, site: OpaqueSite, types: tuple[Type, ...], late: bool = False) -> None:
+        self.site, self.types, self.late = site, types, late
         self.result = site.result
         self.evaluated = site.operation not in _NOT_EVALUATED
         self.lists = any(map(_makes_lists, site.operands))
@@ -112,6 +125,8 @@ class _Writer:
         may_change_lists = self.plan.lists and self.plan.site.operation != "same"
         if may_change_lists or not self.take():
             return None
+        if self.plan.late:
+            self.put("state.safe = False")
         operands = [self.operand(template) for template in self.plan.site.operands]
         self.look_for_arrays(operands)
         call = self.operation(operands)

@@ -376,3 +376,13 @@ def texts_of_arrays_that_change(x, k):
     x[0] = 7
     parts = f"{x}" + str(change()) + str(x)
     return before + "!", among, parts + f"{x}", _shown(f"{x}", change())
+
+
+@program([(3,), (4,), (16,), (5,)], opaque=None, fell_back=None)
+def stored_into_what_python_has_made(n):
+    """Nothing has been stored yet when the array turns out to hold objects."""
+    a = np.empty((n, n), dtype=object if n > 14 else np.int64)
+    for i in range(n):
+        for j in range(n):
+            a[i, j] = i + j
+    return a.tolist()

@@ -106,3 +106,23 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
 
     visit(function.body, False)
     return frozenset(before - after)
+
+
+def sites_after_stores(function: Function) -> frozenset[int]:
+    """The opaque sites that may be reached after a store outside the function's own memory."""
+    made = own_memory(function)
+    found: set[int] = set()
+
+    def visit(block: Block, stored: bool) -> bool:
+        for statement in block.statements:
+            if isinstance(statement, Opaque) and stored:
+                found.add(statement.site)
+            inner = blocks_of(statement)
+            again = isinstance(statement, For | While | Parallel)
+            start = stored or (again and any(_stores_outside(function, made, one) for b in inner for one in walk(b)))
+            ends = [visit(one, start) for one in inner]
+            stored = stored or any(ends) or _stores_outside(function, made, statement)
+        return stored
+
+    visit(function.body, False)
+    return frozenset(found)
