@@ -10,6 +10,7 @@ specializer (`of_signature`) are about calls of one signature, and are lost with
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import Any, Self, TypeVar
 
 from parakeet_py.base.fast_dataclass import record
@@ -138,8 +139,8 @@ class Facts:
         return tuple(fact for fact in self._known if type(fact) is kind)
 
     def _look(self) -> None:
-        fewer = (*self.of(FewerAttributes), *self.of(MissingAttribute))
-        self.fields = min((one.owners for one in fewer), default=OF_ALL)
+        fewer = [one.owners for one in self.of(FewerAttributes)] + [one.owners for one in self.of(MissingAttribute)]
+        self.fields = min(fewer, default=OF_ALL)
         found = (one.source for one in self.of(HiddenArgument))
         self.hidden = [source for source in found if self._is_read(source)]
         self.values = frozenset(one.place for one in self.of(KnownValue))
@@ -157,11 +158,11 @@ class Facts:
     def to_json(self) -> dict[str, Any]:
         """Those that are about the function."""
         kept = [fact for fact in self._known if not fact.of_signature]
-        return {"facts": [[type(one).__name__, *(getattr(one, name) for name in one.__match_args__)] for one in kept]}
+        return {"facts": [[type(one).__name__, *(getattr(one, part.name) for part in fields(one))] for one in kept]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(_KINDS[name](*map(_hashable, fields)) for name, *fields in data["facts"])
+        return cls(_KINDS[name](*map(_hashable, held)) for name, *held in data["facts"])
 
 
 def is_held(source: Source) -> bool:

@@ -33,7 +33,7 @@ from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
 from parakeet_py.typed_ir.specialize.python import builtin_sorting, named_tuples, random_generators
-from parakeet_py.typed_ir.specialize.python.calls import call_registered, registered_body
+from parakeet_py.typed_ir.specialize.python.known_calls import call_registered, registered_body
 from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.values import (
     NONE,

@@ -19,7 +19,7 @@ def is_accelerated(target: Any) -> bool:
 
 
 def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
-    """The function that the specializer would inline in a call of `target` (as `calls.call_static` decides)."""
+    """The function that the specializer would inline in a call of `target` (as `known_calls` decides)."""
     function = target.__func__ if isinstance(target, types.MethodType) else target
     if is_accelerated(function):
         function = getattr(function, "__wrapped__", None)
