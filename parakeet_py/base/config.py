@@ -56,6 +56,7 @@ class Config:
     print_passes : passes after which the IR is logged (PARAKEET_PRINT, comma separated)
     stop_pass : pass after which compilation stops (PARAKEET_STOP)
     timeline : record what calls on devices do when, for `explain(...).timeline` (PARAKEET_TIMELINE)
+    when : compile "now", at the first call, or when it "pays" (PARAKEET_WHEN)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
     """
 
@@ -75,6 +76,7 @@ class Config:
     print_passes: tuple[str, ...] = ()
     stop_pass: str | None = None
     timeline: bool = False
+    when: str = "pays"
     enabled: bool = True
 
     def __post_init__(self) -> None:
@@ -86,6 +88,8 @@ class Config:
             raise ValueError(f"split is a share, between 0 and 1, not {self.split}")
         if not 0 <= self.check <= 2:
             raise ValueError(f"check must be between 0 and 2, not {self.check}")
+        if self.when not in ("now", "pays"):
+            raise ValueError(f"when is 'now' or 'pays', not {self.when!r}")
         if not 0 <= self.debug <= 4:
             raise ValueError(f"debug must be between 0 and 4, not {self.debug}")
 
@@ -103,6 +107,13 @@ class Config:
     def checked(self) -> bool:
         """Whether machine code checks what it does to memory."""
         return self.check > 1
+
+    @property
+    def pays(self) -> bool:
+        """Whether calls run in Python until compiling pays."""
+        return (
+            self.when == "pays" and not self.strict and not self.checked and self.debug < 2 and self.stop_pass is None
+        )
 
     @property
     def on_cpu(self) -> bool:
@@ -177,6 +188,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "print_passes": ("PARAKEET_PRINT", _parse_names),
     "stop_pass": ("PARAKEET_STOP", str.strip),
     "timeline": ("PARAKEET_TIMELINE", _parse_bool),
+    "when": ("PARAKEET_WHEN", str.strip),
     "enabled": ("PARAKEET_DISABLE", lambda text: not _parse_bool(text)),
 }
 
@@ -353,6 +365,8 @@ def _typed(name: str, value: Any) -> Any:
             from parakeet_py.base.device_names import parse
 
             parse(value)
+            return value
+        case "when" if isinstance(value, str):
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value

@@ -7,6 +7,8 @@ exception is raised at the end of the block, whatever has become of the compiler
 
 What another thread sets (`PyThreadState_SetAsyncExc`) cannot be kept; `came_from_outside` distinguishes such an
 exception from an error of the compiler by its origin: the instruction it came from is none that raises.
+
+`poll` also looks at the clock, where the compiler has a `deadline`.
 """
 
 from __future__ import annotations
@@ -14,16 +16,18 @@ from __future__ import annotations
 import dis
 import importlib
 import threading
+import time
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Interrupted", "came_from_outside", "held", "poll"]
+__all__ = ["Interrupted", "OutOfTime", "came_from_outside", "deadline", "held", "poll"]
 
 _signal: Any = importlib.import_module("_signal")  # `signal` catches ValueErrors in Python, those of handlers too
 _pending: list[BaseException] = []  # what handlers have raised in the open block
 _open = False
+_latest: float | None = None  # when the compiler has to be done, by the monotonic clock
 _SIGNALS: tuple[int, ...] = tuple(_signal.valid_signals())
 _RAISING = frozenset({"RAISE_VARARGS", "RERAISE"})
 _WITHOUT_ARGUMENTS = (StopIteration, GeneratorExit, MemoryError)  # that functions in C raise
@@ -31,6 +35,10 @@ _WITHOUT_ARGUMENTS = (StopIteration, GeneratorExit, MemoryError)  # that functio
 
 class Interrupted(BaseException):
     """Unwinds the compiler; the exception that it stands for is raised at the end of the `held` block."""
+
+
+class OutOfTime(BaseException):
+    """Unwinds the compiler, which has taken longer than it may."""
 
 
 class _Handler:
@@ -99,8 +107,22 @@ def _restore_handlers(ours: dict[int, _Handler]) -> list[BaseException]:
     return raised
 
 
+@contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Let `poll` raise `OutOfTime` in this block, once so many seconds have passed; None: however long it takes."""
+    global _latest
+    before = _latest
+    _latest = None if seconds is None else time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _latest = before
+
+
 def poll() -> None:
-    """Unwind the compiler if a handler has raised."""
+    """Unwind the compiler if a handler has raised, or the time is over."""
+    if _latest is not None and time.monotonic() > _latest:
+        raise OutOfTime
     if _pending and threading.current_thread() is threading.main_thread():
         raise Interrupted
 

@@ -54,7 +54,7 @@ from parakeet_py import accelerate
 from parakeet_py.bench.programs import PROGRAMS
 program = PROGRAMS[{name!r}]
 arguments = program.fresh(program.arguments("XS"))
-accelerated = accelerate(program.function)
+accelerated = accelerate(when="now")(program.function)
 before = time.perf_counter()
 accelerated(*arguments)
 print(json.dumps({{"first": time.perf_counter() - before}}))
@@ -89,7 +89,7 @@ print(json.dumps({{
 """
 
 SYSTEMS: dict[str, tuple[str, str]] = {
-    "parakeet": ("from parakeet_py import accelerate", "accelerate"),
+    "parakeet": ("from parakeet_py import accelerate", 'accelerate(when="now")'),
     "numba": ("import numba", "numba.njit(cache=True)"),
     "numpy": ("", "(lambda function: function)"),
 }

@@ -81,7 +81,9 @@ def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
     return made
 
 
-_OPTIONS = frozenset(("strict", "threads", "devices", "split", "deterministic", "contract", "fastmath", "libdevice"))
+_OPTIONS = frozenset(
+    ("strict", "when", "threads", "devices", "split", "deterministic", "contract", "fastmath", "libdevice")
+)
 
 
 @overload
@@ -92,6 +94,7 @@ def accelerate(function: F, /) -> F: ...
 def accelerate(
     *,
     strict: bool = ...,
+    when: str = ...,
     threads: int | None = ...,
     devices: str | None = ...,
     split: float | None = ...,
@@ -111,6 +114,10 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         A Python function or method, a lambda, a ufunc or a builtin. Used as a decorator with or without options.
     strict : bool
         Raise `UnsupportedError` instead of falling back to Python or handing single calls back to it.
+    when : str
+        "pays" (the default): calls run in Python until they have cost what compiling will; larger ones are compiled at
+        once; and code that turns out to be slower than Python is not used. "now": the first call of a signature is
+        compiled.
     threads : int, optional
         Threads a parallel region may use; all CPUs of the process by default.
     devices : str, optional
@@ -129,8 +136,8 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     Returns
     -------
     AcceleratedFunction
-        A callable with `specializations`, `opaque_calls`, `fell_back`, `explain(*args)`, `untyped_ir()`,
-        `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
+        A callable with `specializations`, `opaque_calls`, `fell_back`, `compile(*args)`, `explain(*args)`,
+        `untyped_ir()`, `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
     """
     for name in options:
         if name not in _OPTIONS:
@@ -216,6 +223,18 @@ def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     return join([plan.ptx(target, number) for number in range(len(plan.kernels))])
 
 
+def _compile(self: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Compile a call with these arguments now, without making it; later calls like it run that code.
+
+    Raises
+    ------
+    UnsupportedError
+        The call cannot be compiled, or hands operations back of which no call has shown what they give.
+    """
+    dispatcher = _dispatcher(self)
+    dispatcher.compile_now(dispatcher.positional(args, kwargs))
+
+
 def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """What happens in a call with these arguments: stages, kernels, storage, what is handed back."""
     from parakeet_py.call.explain import explain
@@ -231,9 +250,10 @@ AcceleratedFunction.typed_ir = _typed_ir
 AcceleratedFunction.imp = _imp
 AcceleratedFunction.llvm = _llvm
 AcceleratedFunction.ptx = _ptx
+AcceleratedFunction.compile = _compile
 AcceleratedFunction.explain = _explain
 
 __all__ = ["AcceleratedFunction", "accelerate"]
 
 
-fingerprint.compile_with(accelerate(devices="cpu", split=None))
+fingerprint.compile_with(accelerate(devices="cpu", split=None, when="now"))

@@ -5,6 +5,9 @@ at `Dispatcher.slow`, which brings keyword arguments and defaults into positiona
 new (or loads it from the disk), and lets the call enter again. What hands operations back to Python is run by the
 evaluator first, which sees what they give. What cannot be compiled runs as the plain Python function, with one
 `FallbackWarning` that says why (`strict=True`: an error).
+
+With `when="pays"`, calls run in Python until compiling pays, and compiled code is compared with Python before it takes
+calls (see `renting`).
 """
 
 from __future__ import annotations
@@ -17,20 +20,21 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import extensions, tracing
 from parakeet_py.base.errors import FallbackWarning, MissingValue, NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.base.gc_pause import put_off
-from parakeet_py.base.interrupts import came_from_outside, held
+from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, held
 from parakeet_py.base.tracebacks import shown, unseen, user_level
 from parakeet_py.call import specialization_cache
-from parakeet_py.call.fallback_cache import Refusals
+from parakeet_py.call.fallback_cache import Refusals, kind_of
 from parakeet_py.call.load import Knowledge, Loaded, call_signature, present, read_source
+from parakeet_py.call.renting import Account, Trial
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
-from parakeet_py.llvm.entry.callable_type import gates_of, install
+from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import of_arguments
@@ -89,6 +93,12 @@ class Dispatcher:
         self.watched: dict[Source, bool] = {}  # globals that operations handed back to Python must not replace; items?
         self.hands_back = False
         self.made = 0  # specializations, forgotten ones too
+        self.account = Account(function)
+        self.untried: dict[Signature, Loaded] = {}  # code that takes no calls before it has been compared with Python
+        self.trials: dict[Signature, Trial] = {}
+        self.raw: tuple[tuple[Any, ...], dict[str, Any]] | None = (
+            None  # the call that is being looked at, as it was made
+        )
         self.lock = _compiling
         self.instance: Any = None
         self.plain = takes_positions_only(function.__code__)
@@ -164,6 +174,7 @@ class Dispatcher:
             if self.refused.untold:
                 self.went_well(normal)
             return result
+        self.raw = args, kwargs
         if self.inner is not None or kwargs or len(normal) != len(args):
             tracing.go_on()
             return (self.inner or self.instance)(*normal)
@@ -205,6 +216,9 @@ class Dispatcher:
         tried = gates_of(target)
         if log is None and self.refused.is_left(normal):
             return self.run_python(normal)
+        pays = log is None and self.config().pays
+        if pays and self.account.takes(normal, self.has_stored):
+            return self.rent(normal)
         signature: Signature | None = None
         with self.lock, held():
             try:
@@ -228,11 +242,15 @@ class Dispatcher:
                 self.observing.discard(signature)
         if error is not None:
             return self.refuse(normal, signature, error)
+        if action == "rent":
+            return self.account.run(normal, lambda: self.run_python(normal))
         if action == "python":
             result = self.run_python(normal)
             if self.refused.untold:
                 self.went_well(normal, signature)
             return result
+        if signature is not None and self.untried and (untried := self.untried.get(signature)) is not None:
+            return self.trial(untried, signature, normal).run(normal)
         tracing.go_on()
         return target(*normal)
 
@@ -240,7 +258,8 @@ class Dispatcher:
         self, normal: tuple[Any, ...], signature: Signature, log: object, tried: Sequence[object]
     ) -> tuple[str, Signature, bool, Exception | None]:
         """What is to be done with a call that no gate has taken, after its signature has been compiled if it can be:
-        `native`, `evaluate`, `python` or `refuse`; the signature; whether code has missed something; why it is refused.
+        `native`, `evaluate`, `rent`, `python` or `refuse`; the signature; whether code has missed something; why it is
+        refused.
         """
         error: Exception | None = None
         missed = False
@@ -261,6 +280,8 @@ class Dispatcher:
                 self.refused.leave(normal)
         elif known is None and self.refused.raises_again() and not self.config().strict:
             action = "python"
+        elif known is None and self.config().pays and self.account.must_earn(normal, self.has_stored):
+            action = "rent"
         else:
             try:
                 extents: Extents = "usual" if known is None else "general"
@@ -370,6 +391,8 @@ class Dispatcher:
                 for extents in EXTENTS:
                     self.compilations.pop((signature, extents), None)
                 self.guessed.discard(signature)
+                self.untried.pop(signature, None)
+                self.trials.pop(signature, None)
             target = self.instance if self.inner is None else self.inner
             dead = [one.gate for one in gone]
             install(target, [gate for gate in gates_of(target) if gate not in dead])
@@ -384,6 +407,81 @@ class Dispatcher:
             self.repeated = None
             self.knowledge, self.knowledge_read, self.fell_back = Knowledge(), False, None
             self.watched.clear()
+            self.account.close()
+            self.account = Account(self.function)
+            for target in filter(None, (self.instance, self.inner)):
+                install(target, [gate for gate in gates_of(target) if not isinstance(gate, Plain)])
+
+    # ---- when it pays ------------------------------------------------------------------------------------------------
+
+    def has_stored(self) -> bool:
+        """Has an earlier process left code of this function on the disk?"""
+        return self.config().uses_disk and specialization_cache.load_knowledge(self.function) is not None
+
+    def rent(self, normal: tuple[Any, ...]) -> Any:
+        """Run a call in Python, until compiling pays; when there are many, a gate takes them."""
+        raw, self.raw = self.raw, None
+        try:
+            return self.account.run(normal, lambda: self.run_python(normal))
+        finally:
+            if raw is not None:
+                gate = self.account.gate_for(normal, *raw)
+                if gate is not None:
+                    with self.lock:
+                        self.install_plain(gate)
+
+    @put_off()
+    def compile_now(self, normal: tuple[Any, ...]) -> None:
+        """Compile a call in positional form, and let calls like it run the code; nothing if there is some."""
+        from parakeet_py.typed_ir.specialize.specializer import NeedObservation
+
+        with self.lock, held(), settings.options(when="now"):
+            signature = self.signature(normal)
+            known = self.last_gate(signature)
+            try:
+                if known is None:
+                    self.compile(normal, self.config(), "usual", False)
+                elif signature in self.untried:
+                    self.end_trial(signature, self.trial(known, signature, normal), True)
+            except NeedObservation as need:
+                raise NotObservedError.of(need.error, "call the function with such arguments first") from None
+            except DoneByPython:
+                self.refused.add(signature, "almost all is handed back")
+
+    def install_plain(self, gate: Any) -> None:
+        """Let a gate to Python take calls: before machine code if it does so for ever, else after it."""
+        gates = list(gates_of(self.instance))
+        if gate.is_lasting:
+            gates = [gate, *(one for one in gates if not isinstance(one, Plain) or one.shape != gate.shape)]
+        elif gate not in gates:
+            gates.append(gate)
+        install(self.instance, gates)
+
+    def trial(self, loaded: Loaded, signature: Signature, normal: tuple[Any, ...]) -> Trial:
+        """The comparison of machine code with Python that is going on for the calls of a signature."""
+        found = self.trials.get(signature)
+        if found is None:
+            kind, python = kind_of(normal), self.function if self.plain else self.run_python
+            former, loops = self.account.last.get(kind), self.account.code_size().loops
+            end = partial(self.end_trial, signature)
+            found = self.trials[signature] = Trial(python, loaded, kind, former, loops, self.call_normal, end)
+        return found
+
+    def end_trial(self, signature: Signature, trial: Trial, native: bool) -> None:
+        """Machine code has been compared with Python: let it take calls, or leave those of this size to Python."""
+        with self.lock:
+            for known in (signature, *self.signatures_of(trial.loaded)):
+                self.trials.pop(known, None)
+                if native:
+                    self.untried.pop(known, None)
+            if native:
+                self.account.left.pop(trial.kind, None)
+                self.add_gate(trial.loaded, "usual")
+            else:
+                self.account.left[trial.kind] = 2 * trial.size
+            faster = "machine code" if native else "Python"
+            self.account.decision = f"{faster} takes calls of this size: {trial}"
+        log_.info("%s: %s", self.function.__qualname__, self.account.decision)
 
     def signatures_of(self, loaded: Loaded) -> list[Signature]:
         """The signatures whose calls a specialization takes."""
@@ -440,7 +538,13 @@ class Dispatcher:
 
         try:
             guess = runs > 0 and hopeful and not needs_its_frame(self.function)
-            return self.compile(normal, config, extents, guess)
+            with deadline(self.account.longest if config.pays else None):
+                return self.compile(normal, config, extents, guess)
+        except OutOfTime:
+            text = (
+                f"compiling {self.function.__qualname__} takes over {self.account.longest:.3g} s; its calls take less"
+            )
+            raise UnsupportedError(text, self.function.__code__.co_filename) from None
         except NeedObservation as need:
             self.observed_runs[signature] = runs + 1
             if not worth_it or needs_its_frame(self.function):
@@ -480,7 +584,7 @@ class Dispatcher:
             return None
         if state is not None:
             self.hand_back(loaded, state, signature)
-        self.install(loaded, signature, extents)
+        self.install(loaded, signature, extents, config.pays)
         return loaded
 
     def hand_back(self, loaded: Loaded, state: OpaqueCalls, signature: Signature) -> None:
@@ -501,6 +605,9 @@ class Dispatcher:
         prepare(min(config.thread_count, settings.available_cpus()))
         from parakeet_py.call.compile import compile_call, make_native, runs_in_python
 
+        pays, start = config.pays, time.perf_counter_ns()
+        if pays:
+            self.account.close()
         known = None if guess else self.kept(self.signature(normal), extents)
         if known is not None and _would_be_the_same(known, config):
             compiled = known
@@ -515,6 +622,8 @@ class Dispatcher:
             self.keep(compiled, extents)
             raise DoneByPython
         native = make_native(compiled, self.checked)
+        if pays:
+            self.account.has_compiled(normal, time.perf_counter_ns() - start)
         if config.debug or log_.isEnabledFor(logging.INFO):
             from parakeet_py.call.debug_log import tell_compiled
 
@@ -537,7 +646,7 @@ class Dispatcher:
         self.keep(compiled, extents)
         if state is not None:
             self.hand_back(loaded, state, signature)
-        self.install(loaded, signature, extents)
+        self.install(loaded, signature, extents, pays)
         if config.uses_disk:
             self.store(compiled, native, state, self.flags(config, extents))
         return loaded
@@ -557,17 +666,28 @@ class Dispatcher:
             asked = compiled.specialization.asked
             opaque_cache.store(self.function, compiled.call_signature, flags, native, state.handed_back, asked)
 
-    def install(self, loaded: Loaded, signature: Signature, extents: Extents) -> None:
-        """Let calls try the new gate first; if it is the general one, after the one that is guarded."""
+    def install(self, loaded: Loaded, signature: Signature, extents: Extents, untried: bool = False) -> None:
+        """Let calls run new code, or first a trial of it."""
         loaded.give_up = lambda reason: self.give_up(loaded, reason)
         self.made += 1
         tracing.look()
         found = self.general if extents == "general" else self.specializations
-        target = self.instance if self.inner is None else self.inner
-        gates = gates_of(target)
-        install(target, [*gates, loaded.gate] if extents == "general" else [loaded.gate, *gates])
-        found[signature] = loaded  # what is found there has a gate that takes calls
+        if untried and extents != "general":
+            self.untried[signature] = self.untried[loaded.native.signature] = loaded
+        else:
+            self.add_gate(loaded, extents)
+        found[signature] = loaded  # what is found there has a gate that takes calls, or is tried out
         found[loaded.native.signature] = loaded
+
+    def add_gate(self, loaded: Loaded, extents: Extents) -> None:
+        """Let calls try a gate: before all others, but those to Python that last; the general one after the guarded."""
+        target = self.instance if self.inner is None else self.inner
+        gates = [gate for gate in gates_of(target) if gate is not loaded.gate]
+        plain = [gate for gate in gates if isinstance(gate, Plain)]
+        native = [gate for gate in gates if not isinstance(gate, Plain)]
+        native = [*native, loaded.gate] if extents == "general" else [loaded.gate, *native]
+        lasting = [gate for gate in plain if gate.is_lasting]
+        install(target, [*lasting, *native, *(gate for gate in plain if gate not in lasting and gate.left > 0)])
 
     def refuse(self, normal: tuple[Any, ...], signature: Signature | None, error: Exception) -> Any:
         """Run a call that cannot be compiled in Python, and say so once.

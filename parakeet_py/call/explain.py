@@ -57,6 +57,7 @@ class Explanation:
     storage : temporaries and results with their sizes
     times : seconds of each stage of compilation
     fell_back : None, or why the call runs as plain Python; with `waits`, only until such a call has been made
+    decision : what was decided of the function's calls last, and by which figures, with `when="pays"`
     device : None for the CPU, or what happens on the device that calls run on here
     """
 
@@ -72,6 +73,7 @@ class Explanation:
     threads: int = 1
     device: DeviceReport | TeamReport | None = None
     waits: bool = False
+    decision: str | None = None
 
     @property
     def kernels(self) -> int:
@@ -105,6 +107,8 @@ class Explanation:
                 lines.append(f"{what}: {', '.join(map(str, allocations)) or 'none'}")
         for note in self.widened:
             lines.append(f"note: {note}")
+        if self.decision is not None:
+            lines.append(f"when it pays: {self.decision}")
         if self.times:
             total = sum(self.times.values())
             stages = ", ".join(f"{stage} {1000 * seconds:.1f}" for stage, seconds in self.times.items())
@@ -141,7 +145,8 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
         normal = dispatcher.normalize(tuple(args), kwargs)
         team = None if normal is None else dispatcher.place_of(normal)
         if team is None:
-            return explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
+            found = explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
+            return replace(found, decision=dispatcher.account.decision) if dispatcher.config().pays else found
         return _on_devices(dispatcher, dispatcher.positional(tuple(args), kwargs), team)
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)

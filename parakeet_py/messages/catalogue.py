@@ -416,6 +416,12 @@ def f(n):
         (r".* has met \d+ signatures; from now on, new ones run in Python",),
         "call it with arrays of few dtypes and ranks; long tuples and strings make a signature each",
     ),
+    Entry(
+        "compile-time",
+        "Functions whose compilation takes longer than their calls in Python",
+        (r"compiling .* takes over .* s; its calls take less",),
+        "with @accelerate(when='now'), or f.compile(*args), it is compiled however long that takes",
+    ),
     # ---- objects ----
     Entry(
         "views",

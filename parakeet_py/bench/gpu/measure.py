@@ -142,7 +142,7 @@ def _ours(
     share: float,
     settings: dict[str, Any],
 ) -> Times:
-    function: Any = accelerate(**settings)(program.function)
+    function: Any = accelerate(when="now", **settings)(program.function)
     try:
         with options(devices=machine.name.replace("emulated:0", "emulated"), cache=False):
             mine = program.fresh(arguments)

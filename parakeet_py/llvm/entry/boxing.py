@@ -145,6 +145,11 @@ def symbols() -> dict[str, int]:
     return found
 
 
+def is_gate(target: object) -> bool:
+    """Is this a gate, which is entered at its address, or any callable?"""
+    return isinstance(getattr(target, "address", None), int) and hasattr(target, "follow")
+
+
 _support: Mapping[str, int] | None = None
 _checked: Mapping[str, int] | None = None
 _lock = threading.Lock()

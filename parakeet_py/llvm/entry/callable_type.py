@@ -55,6 +55,14 @@ class Gate(Protocol):
     def follow(self, target: Any) -> None: ...
 
 
+class Plain:
+    """A gate to the plain Python function (see `plain_gate`)."""
+
+    is_lasting: bool
+    shape: Any
+    left: int
+
+
 class _Member(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -118,7 +126,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     """
 
     # What calls need is in slots: `functools.wraps` copies what is in `__dict__` to other functions.
-    __slots__ = ("__dict__", "__weakref__", "_dispatcher", "_gates", "_retired", "_slow")
+    __slots__ = ("__dict__", "__weakref__", "_dispatcher", "_first", "_gates", "_retired", "_slow")
 
     # Typing arguments: an object of this type stands for itself (see `signature.spec_of`).
     stands_for_itself = True
@@ -127,6 +135,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
         self._slow: Callable[..., Any] = function if slow is None else slow
+        self._first: object = None  # the first gate, if it asks for itself there
         self._gates: tuple[Gate, ...] = ()
         self._retired: list[object] = []
         functools.update_wrapper(self, function)
@@ -183,11 +192,12 @@ def _set_flags(cls: type, flags: int) -> None:
     word.value |= flags
 
 
-def _offset_of_slow() -> int:
-    """Where an instance keeps `_slow`: CPython lays slots out by itself, so look."""
-    probe = AcceleratedFunction(_make_base)
+def _offset_of(slot: str) -> int:
+    """Where an instance keeps a slot: CPython lays slots out by itself, so look."""
+    probe, mark = AcceleratedFunction(_make_base), object()
+    setattr(probe, slot, mark)
     words = (ctypes.c_void_p * (AcceleratedFunction.__basicsize__ // 8)).from_address(id(probe))
-    return 8 * next(index for index, word in enumerate(words) if word == id(_make_base) and 8 * index > _HEADER)
+    return 8 * next(index for index, word in enumerate(words) if word == id(mark) and 8 * index > _HEADER)
 
 
 class _Called:
@@ -208,7 +218,8 @@ if _call_slot(AcceleratedFunction).value != _CALL_IN_PYTHON:
     raise ImportError("parakeet_py does not know the layout of type objects in this Python")
 
 _set_flags(AcceleratedFunction, _HAVE_VECTORCALL | _METHOD_DESCRIPTOR)
-SLOW_OFFSET: Final = _offset_of_slow()
+SLOW_OFFSET: Final = _offset_of("_slow")
+FIRST_OFFSET: Final = _offset_of("_first")
 
 # A vectorcall function that hands every call to the object at SLOW_OFFSET, and what `tp_call` is then; known once the
 # native support is loaded.
@@ -263,7 +274,11 @@ def install(instance: AcceleratedFunction, gates: Sequence[Gate]) -> None:
     for gate in reversed(gates):
         gate.follow(following)
         following = gate
-    set_vectorcall(instance, gates[0].address if gates else _forward)
+    first = getattr(gates[0], "first_address", None) if gates else None
+    if first is not None:
+        instance._retired.append(instance._first)
+        instance._first = gates[0]
+    set_vectorcall(instance, first or (gates[0].address if gates else _forward))
     instance._retired.extend(gate for gate in instance._gates if gate not in gates)
     instance._gates = tuple(gates)
 

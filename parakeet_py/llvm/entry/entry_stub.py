@@ -98,13 +98,13 @@ class GateHandle:
         """What is remembered of floating-point flags."""
         return self._flags
 
-    def follow(self, target: GateHandle | Callable[..., Any]) -> None:
+    def follow(self, target: Any) -> None:
         """Let calls with other arguments go on to `target`, another gate or any callable.
 
         One aligned store changes the link, so other threads may call the gate meanwhile. Targets once followed are
         kept, as a thread may still be running in one.
         """
-        if isinstance(target, GateHandle):
+        if boxing.is_gate(target):
             record = (ctypes.c_void_p * 2)(target.address, id(target))
         else:
             record = (ctypes.c_void_p * 2)(boxing.symbols()["gate.PyObject_Vectorcall"], id(target))

@@ -1,0 +1,147 @@
+"""What a call costs in Python at most, about, and what compiling it costs: both before anything is done.
+
+Both come from the function's bytecode, which is there already: reading it takes a tenth of a millisecond, once. An
+instruction costs `INSTRUCTION` ns, in a loop as many times as the loop may turn: as often as the longest axis, list or
+int among the arguments says, in nested loops a power of that. An operator or call of a loop body works on as many
+elements as the largest array among the arguments has. Python functions that are found under global names, and nested
+functions, count as part of the function.
+
+That bounds the cost of ordinary numeric code; code whose loops end by what they compute, or that calls what cannot be
+seen here, may cost more. It only decides where to begin: what calls really take is measured (see `renting`).
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Sequence
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from parakeet_py.base.fast_dataclass import record
+
+INSTRUCTION: Final = 30.0  # ns of one instruction of Python code
+ELEMENT: Final = 1.0  # ns of an element in an operator of NumPy's
+COMPILING: Final = 20e6, 1.5e6  # ns of compiling: of any function, of an instruction (median over the test programs)
+STARTING: Final = 150e6  # ns that the first compilation of a process takes to import the compiler
+MAX_LEVELS: Final = 3  # of calls that are looked into
+MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
+_OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
+
+
+@record
+class CodeSize:
+    """The instructions of a function, by the number of loops around them.
+
+    Attributes
+    ----------
+    instructions, operators : how many there are in no loop, in one, in one within another, ...; operators and calls
+    """
+
+    instructions: tuple[int, ...]
+    operators: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(self.instructions)
+
+    @property
+    def loops(self) -> bool:
+        """Are there any loops?"""
+        return any(self.instructions[1:])
+
+    def cost(self, values: Sequence[Any]) -> float:
+        """Nanoseconds of a call in Python, at most for ordinary code."""
+        turns, elements = _extents(values)
+        found, times = 0.0, 1.0
+        for instructions, operators in zip(self.instructions, self.operators, strict=True):
+            found += times * (INSTRUCTION * instructions + ELEMENT * elements * operators)
+            times *= turns
+        return found
+
+
+def _extents(values: Sequence[Any]) -> tuple[int, int]:
+    """How often loops turn at most, by these arguments, and how many elements the largest array has."""
+    turns, elements = 1, 0
+    for value in values:
+        kind = type(value)
+        if kind is np.ndarray:
+            turns = max(turns, *value.shape, 1)
+            elements = max(elements, value.size)
+        elif kind is int or isinstance(value, np.integer):
+            turns = max(turns, abs(int(value)))
+        elif kind in (list, tuple, dict, set, str, range):
+            turns = max(turns, len(value))
+            if value and kind in (list, tuple) and type(value[0]) in (np.ndarray, list, tuple):
+                inner = _extents(value[:4])
+                turns, elements = max(turns, inner[0]), max(elements, inner[1])
+    return turns, elements
+
+
+def size_of(values: Sequence[Any]) -> int:
+    """The size of the largest argument, as plain gates measure it."""
+    return max(map(_size, values), default=0)
+
+
+def _size(value: Any) -> int:
+    kind = type(value)
+    if kind is np.ndarray:
+        return int(value.size)
+    if kind is int:
+        return int(min(abs(value), 2**63 - 1))
+    return len(value) if kind in (list, tuple, dict) else 0
+
+
+def size_of_code(function: FunctionType) -> CodeSize:
+    """The instructions of a function and of what it calls."""
+    instructions, operators = [0] * (MAX_DEPTH + 1), [0] * (MAX_DEPTH + 1)
+    seen: set[CodeType] = set()
+
+    def add(code: CodeType, namespace: dict[str, Any], around: int, level: int) -> None:
+        if code in seen:
+            return
+        seen.add(code)
+        listed = list(dis.get_instructions(code))
+        loops = [
+            (int(one.argval), one.offset) for one in listed if "JUMP_BACKWARD" in one.opname and one.argval is not None
+        ]
+        for one in listed:
+            inside = len({head for head, end in loops if head <= one.offset <= end})
+            depth = min(around + inside, MAX_DEPTH)
+            instructions[depth] += 1
+            operators[depth] += one.opname.startswith(_OPERATORS)
+            if isinstance(one.argval, CodeType):
+                add(one.argval, namespace, depth, level)
+            elif one.opname == "LOAD_GLOBAL" and level < MAX_LEVELS:
+                target = namespace.get(one.argval)
+                if isinstance(target, FunctionType):
+                    add(target.__code__, target.__globals__, depth, level + 1)
+
+    add(function.__code__, function.__globals__, 0, 0)
+    return CodeSize(tuple(instructions), tuple(operators))
+
+
+class CompileCost:
+    """What compiling costs in this process: the estimate, corrected by what it has cost so far."""
+
+    def __init__(self) -> None:
+        self.estimated = self.taken = 0.0
+
+    def of(self, size: CodeSize) -> float:
+        """Nanoseconds of compiling a function."""
+        fixed, per_instruction = COMPILING
+        found = fixed + per_instruction * size.total
+        if self.estimated:
+            found *= min(max(self.taken / self.estimated, 0.25), 8.0)
+        return found if "llvmlite" in sys.modules else found + STARTING
+
+    def learn(self, size: CodeSize, nanoseconds: float) -> None:
+        """A function of this size has been compiled."""
+        fixed, per_instruction = COMPILING
+        self.estimated = 0.9 * self.estimated + fixed + per_instruction * size.total
+        self.taken = 0.9 * self.taken + nanoseconds
+
+
+compile_cost = CompileCost()
