@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -96,9 +98,7 @@ class Dispatcher:
         self.account = Account(function)
         self.untried: dict[Signature, Loaded] = {}  # code that takes no calls before it has been compared with Python
         self.trials: dict[Signature, Trial] = {}
-        self.raw: tuple[tuple[Any, ...], dict[str, Any]] | None = (
-            None  # the call that is being looked at, as it was made
-        )
+        self.raw: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # a call in progress that is not positional
         self.lock = _compiling
         self.instance: Any = None
         self.plain = takes_positions_only(function.__code__)
@@ -174,10 +174,13 @@ class Dispatcher:
             if self.refused.untold:
                 self.went_well(normal)
             return result
-        self.raw = args, kwargs
         if self.inner is not None or kwargs or len(normal) != len(args):
+            self.raw = args, kwargs
             tracing.go_on()
-            return (self.inner or self.instance)(*normal)
+            try:
+                return (self.inner or self.instance)(*normal)
+            finally:
+                self.raw = None
         return self.call_normal(normal)
 
     def counterpart(self) -> Any:
@@ -216,7 +219,7 @@ class Dispatcher:
         tried = gates_of(target)
         if log is None and self.refused.is_left(normal):
             return self.run_python(normal)
-        pays = log is None and self.config().pays
+        pays = log is None and not sys.is_finalizing() and self.config().pays
         if pays and self.account.takes(normal, self.has_stored):
             return self.rent(normal)
         signature: Signature | None = None
@@ -420,27 +423,26 @@ class Dispatcher:
 
     def rent(self, normal: tuple[Any, ...]) -> Any:
         """Run a call in Python, until compiling pays; when there are many, a gate takes them."""
-        raw, self.raw = self.raw, None
+        args, kwargs = self.raw or (normal, {})
         try:
             return self.account.run(normal, lambda: self.run_python(normal))
         finally:
-            if raw is not None:
-                gate = self.account.gate_for(normal, *raw)
-                if gate is not None:
-                    with self.lock:
-                        self.install_plain(gate)
+            gate = self.account.gate_for(normal, args, kwargs)
+            if gate is not None:
+                with self.lock:
+                    self.install_plain(gate)
 
     @put_off()
     def compile_now(self, normal: tuple[Any, ...]) -> None:
         """Compile a call in positional form, and let calls like it run the code; nothing if there is some."""
         from parakeet_py.typed_ir.specialize.specializer import NeedObservation
 
-        with self.lock, held(), settings.options(when="now"):
+        with self.lock, held():
             signature = self.signature(normal)
             known = self.last_gate(signature)
             try:
                 if known is None:
-                    self.compile(normal, self.config(), "usual", False)
+                    self.compile(normal, replace(self.config(), when="now"), "usual", False)
                 elif signature in self.untried:
                     self.end_trial(signature, self.trial(known, signature, normal), True)
             except NeedObservation as need:

@@ -227,6 +227,7 @@ print(disk_cache.directory())
 def process(tmp_path: Path, before: str = "", **variables: str | None) -> str:
     """The folder of the cache that a new process finds, which calls an accelerated function."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PARAKEET_")}
+    environment["PARAKEET_WHEN"] = "now"
     environment |= {"PYTHONPATH": os.fspath(ROOT), "PARAKEET_CACHE": "1", "XDG_CACHE_HOME": ""}
     environment |= {name: value for name, value in variables.items() if value is not None}
     for name in [name for name, value in variables.items() if value is None]:

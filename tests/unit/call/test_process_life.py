@@ -139,6 +139,7 @@ def test_process(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.py"
     path.write_text(HEAD + PROGRAMS[name])
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PARAKEET_")}
+    environment["PARAKEET_WHEN"] = "now"
     root = os.fspath(Path(__file__).parents[3])
     environment |= {"PYTHONPATH": root, "PARAKEET_CACHE": "0"}
     done = subprocess.run(

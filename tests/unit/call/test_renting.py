@@ -1,0 +1,362 @@
+"""When calls are compiled, with `when="pays"`. Times are given, not measured."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import FallbackWarning, accelerate, options
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.call import pricing, renting
+from parakeet_py.call.renting import Account, Trial
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
+
+
+def plain(x: Any, n: Any = 3, *, k: Any = 1) -> Any:
+    return n, k
+
+
+def behind(gate: PlainGate) -> tuple[Any, list[Any]]:
+    """A function whose calls meet a gate, and those that it has let pass."""
+    passed: list[Any] = []
+    instance = AcceleratedFunction(plain, lambda *args, **kwargs: passed.append((args, kwargs)))
+    install(instance, [gate])
+    return instance, passed
+
+
+def test_a_gate_takes_calls_of_one_shape() -> None:
+    x = np.ones(10)
+    call, passed = behind(PlainGate(plain, of(x, 3), 100, FOR_EVER))
+    assert call(x, 3) == (3, 1) and call(x, -100) == (-100, 1) and not passed
+    others: list[tuple[Any, ...]] = [
+        (x,),
+        (x, 3, 4),
+        (x, 101),
+        (x, -101),
+        (x, 2**70),
+        (x, 3.0),
+        (x, True),
+        (np.ones(101), 3),
+        (np.ones((2, 5)), 3),
+        (x.astype("f4"), 3),
+        ([1.0], 3),
+    ]
+    for args in others:
+        assert call(*args) is None
+    assert call(x, n=3) is None
+    assert [args for args, _ in passed[:-1]] == others and passed[-1][1] == {"n": 3}
+
+
+def test_a_gate_compares_names_and_values_of_few_kinds() -> None:
+    call, passed = behind(PlainGate(plain, of([1, 2], "a", k=None), 2, FOR_EVER))
+    assert call([3, 4], "a", k=None) == ("a", None) and not passed
+    for args, kwargs in (
+        (([1, 2, 3], "a"), {"k": None}),
+        (([1, 2], "b"), {"k": None}),
+        (([1, 2], "a"), {"k": 1}),
+        (([1, 2], "a"), {"n": None}),
+        (([1, 2], "a", None), {}),
+    ):
+        assert call(*args, **kwargs) is None
+    assert len(passed) == 5
+    assert Shape.of(range(9), {}) is None
+
+
+def test_a_gate_lets_calls_pass_when_its_time_is_over() -> None:
+    gate = PlainGate(plain, of(1.0, 3), 100, 1)
+    call, passed = behind(gate)
+    assert call(1.0, 3) == (3, 1) and gate.left <= 0
+    assert call(1.0, 3) is None and len(passed) == 1
+    gate.left = 10**9
+    assert call(1.0, 3) == (3, 1) and 0 < gate.left < 10**9
+
+
+def test_a_gate_takes_no_calls_in_blocks_of_options_and_under_profilers() -> None:
+    call, passed = behind(PlainGate(plain, of(1.0, 3), 100, FOR_EVER))
+    with options(threads=1):
+        assert call(1.0, 3) is None
+    before = sys.getprofile()
+    sys.setprofile(lambda *event: None)
+    try:
+        assert call(1.0, 3) is None
+    finally:
+        sys.setprofile(before)
+    assert len(passed) == 2 and call(1.0, 3) == (3, 1)
+
+
+def test_a_gate_counts_references_and_raises_what_the_function_raises() -> None:
+    def fails(x: Any) -> Any:
+        raise KeyError(x)
+
+    marker = "".join(["a", "b"])
+    gate = PlainGate(fails, of(marker), 100, 10**9)
+    instance = AcceleratedFunction(fails)
+    install(instance, [gate])
+    before = sys.getrefcount(marker)
+    for _ in range(100):
+        with pytest.raises(KeyError, match="ab"):
+            instance(marker)
+    assert sys.getrefcount(marker) == before and gate.left < 10**9
+
+
+def of(*args: Any, **kwargs: Any) -> Shape:
+    shape = Shape.of(args, kwargs)
+    assert shape is not None
+    return shape
+
+
+# ---- prices ----------------------------------------------------------------------------------------------------------
+
+
+def summed(x: Any) -> Any:
+    total = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            total += x[i, j]
+    return total
+
+
+def test_prices_grow_with_loops_and_elements() -> None:
+    size = pricing.size_of_code(summed)
+    assert size.loops and size.instructions[2] > 5
+    small, large = (size.cost((np.ones((n, n)),)) for n in (10, 1000))
+    assert 1e3 < small < 1e6 and large > 5e3 * small
+    straight = pricing.size_of_code(lambda x: x * 2 + 1)  # type: ignore[misc]
+    assert not straight.loops
+    assert straight.cost((np.ones(10),)) < 1e4 < 1e6 < straight.cost((np.ones(10**6),)) < 1e8
+
+
+def outer(x: Any) -> Any:
+    return [helper(v) for v in x]
+
+
+def helper(v: Any) -> Any:
+    return v
+
+
+def test_what_is_called_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, inner = (pricing.size_of_code(function) for function in (outer, helper))
+    monkeypatch.setattr(sys.modules[__name__], "helper", None)
+    alone = pricing.size_of_code(outer)
+    assert both.total == alone.total + inner.total and both.instructions[1] > alone.instructions[1] > 0
+
+
+# ---- the account -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets what each call takes from now on, in nanoseconds."""
+    step = [0.0]
+    now = [0]
+
+    def read() -> int:
+        now[0] += int(step[0] / 1)
+        return now[0]
+
+    monkeypatch.setattr(renting.time, "perf_counter_ns", read)
+    monkeypatch.setattr(pricing.compile_cost, "of", lambda size: 100e6)
+    monkeypatch.setattr(renting, "NANOSECONDS", 1e18)  # gates measure by themselves
+
+    def take(nanoseconds: float) -> None:
+        step[0] = nanoseconds
+
+    return take
+
+
+def test_calls_are_compiled_when_python_has_cost_as_much(clock: Callable[[float], None]) -> None:
+    function = accelerate(when="pays")(lambda x: x + 1)
+    x = np.ones(3)
+    clock(30e6)
+    for _ in range(4):
+        assert not function.specializations
+        function(x)
+    function(x)
+    assert len(function.specializations) == 1
+    assert "have taken 120 ms in Python" in function._dispatcher.account.decision
+
+
+def test_a_dear_call_is_compiled_at_once(clock: Callable[[float], None]) -> None:
+    function = accelerate(when="pays")(summed)
+    assert function(np.ones((2000, 2000))) == 4e6
+    assert len(function.specializations) == 1 and "a call may take" in function._dispatcher.account.decision
+
+
+def test_a_new_signature_has_to_earn_its_compilation(clock: Callable[[float], None]) -> None:
+    function = accelerate(when="pays")(lambda x: x + 1)
+    clock(200e6)
+    function(np.ones(3))
+    function(np.ones(3))
+    assert len(function.specializations) == 1
+    clock(1e6)
+    function(np.ones((3, 3)))
+    function(np.ones((3, 3)))
+    assert len(function.specializations) == 1
+
+
+def test_gates_take_frequent_calls_and_book_their_time(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renting, "CALLS", 3)
+    function = accelerate(when="pays")(lambda x, n=1: x + n)
+    account = function._dispatcher.account
+    clock(1e3)
+    for _ in range(3):
+        function(np.ones(3))
+    (gate,) = account.gates
+    calls = account.calls
+    assert function(np.ones(3)).tolist() == [2, 2, 2]
+    assert account.calls == calls and gate.left > 0
+    gate.left = 0
+    account.looked = True
+    function(np.ones(3))
+    assert account.spent >= renting.LOADING - 1e4
+
+
+def test_code_on_the_disk_is_asked_for_early() -> None:
+    account = Account(plain)
+    account.spent = renting.LOADING
+    asked: list[bool] = []
+
+    def disk() -> bool:
+        asked.append(True)
+        return True
+
+    assert not account.rents((1, 2), disk) and account.rents((1, 2), disk) and len(asked) == 1
+
+
+def test_arguments_are_not_kept(clock: Callable[[float], None]) -> None:
+    function = accelerate(when="pays")(lambda x, *, n=1: x + n)
+    x = np.ones(3)
+    before = sys.getrefcount(x)
+    clock(1e3)
+    function(x)
+    function(x, n=2)
+    assert sys.getrefcount(x) == before
+
+
+# ---- the trial -------------------------------------------------------------------------------------------------------
+
+
+class Code:
+    """Stands for a specialization."""
+
+    function = staticmethod(plain)
+
+    class gate:
+        address = 0
+        follow = staticmethod(lambda target: None)
+
+
+def tried(native: Iterator[int], python: Iterator[int], former: tuple[int, float] | None, loops: bool) -> list[Any]:
+    """The calls that a trial makes until its verdict, and that."""
+    made: list[Any] = []
+    trial = Trial(lambda n: made.append("python"), Code, 0, former, loops, lambda n: None, lambda t, v: made.append(v))  # type: ignore[arg-type]
+    trial.target = lambda n: made.append("native")
+    now = [0]
+    waiting: list[bool] = []
+
+    def read() -> int:
+        if waiting:
+            waiting.clear()
+            now[0] += next(native if made[-1] == "native" else python)
+        else:
+            waiting.append(True)
+        return now[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(renting.time, "perf_counter_ns", read)
+        while not trial.over:
+            trial.run((3,))
+    return made
+
+
+def test_a_trial_lets_the_faster_one_win() -> None:
+    ten, twenty = itertools.repeat(10_000), itertools.repeat(20_000)
+    assert tried(ten, twenty, None, False) == ["native", "python"] * 4 + ["native", "python", True]
+    assert tried(twenty, ten, None, False)[-1] is False
+
+
+def test_a_trial_is_short_where_all_is_clear() -> None:
+    made = tried(itertools.repeat(10_000), itertools.repeat(500_000), None, False)
+    assert made == ["native", "python", "native", "python", True]
+    made = tried(itertools.repeat(10_000_000), itertools.repeat(9_000_000), None, False)
+    assert made == ["native", "python", "native", "python", False]
+
+
+def test_python_is_not_tried_where_it_may_take_long() -> None:
+    assert tried(itertools.repeat(10_000), itertools.repeat(0), None, True) == ["native", "native", True]
+    made = tried(itertools.repeat(10_000), itertools.repeat(0), (3, 1e9), True)
+    assert made == ["native", "native", True]  # a call before took long enough
+    assert "python" in tried(itertools.repeat(10_000), itertools.repeat(5_000), (3, 5e3), True)
+
+
+def test_what_python_does_faster_is_left_to_it(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trial, "judge", lambda self, native, python: self.finish(len(native) > 9))
+    monkeypatch.setattr(renting, "CALLS", 2)
+    function = accelerate(when="pays")(lambda x: x + 1)
+    clock(200e6)
+    function(np.ones(3))
+    function(np.ones(3))
+    dispatcher = function._dispatcher
+    assert "Python takes calls of this size" in dispatcher.account.decision
+    for _ in range(3):
+        assert function(np.ones(3)).tolist() == [2, 2, 2]
+    assert [gate.is_lasting for gate in function._gates if isinstance(gate, PlainGate)] == [True]
+    assert len(dispatcher.untried) > 0  # larger calls are tried once more
+    assert function(np.ones(100)).shape == (100,)
+
+
+# ---- around it -------------------------------------------------------------------------------------------------------
+
+
+def test_compile_makes_code_without_a_call() -> None:
+    seen: list[int] = []
+
+    def function(x: Any) -> Any:
+        return x * 2 + len(seen)
+
+    accelerated = accelerate(when="pays")(function)
+    accelerated.compile(np.ones(3))
+    assert len(accelerated.specializations) == 1 and len(accelerated._gates) == 1
+    accelerated.compile(np.ones(3))
+    assert accelerated(np.ones(3)).tolist() == [2, 2, 2] and len(accelerated.specializations) == 1
+    with pytest.raises(TypeError):
+        accelerated.compile()
+    with pytest.raises(UnsupportedError):
+        accelerate(lambda x: open(x).read()[x]).compile(3)  # noqa: SIM115
+
+
+def test_compiling_ends_when_it_takes_too_long(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renting, "LONGEST", -1e9)
+    monkeypatch.setattr(Account, "longest", property(lambda self: -1.0))
+    function = accelerate(when="pays")(lambda x: x + 1)
+    clock(200e6)
+    function(np.ones(3))
+    with pytest.warns(FallbackWarning, match="its calls take less"):
+        assert function(np.ones(3)).tolist() == [2, 2, 2]
+    assert "compiling" in function.fell_back
+
+
+def test_explain_says_what_was_decided() -> None:
+    function = accelerate(when="pays")(lambda x: x + 1)
+    function(np.ones(3))
+    found = function.explain(np.ones(3))
+    assert "not compiled yet" in (found.decision or "") and "when it pays: not compiled yet" in str(found)
+    assert accelerate(when="now")(lambda x: x + 1).explain(np.ones(3)).decision is None
+
+
+def test_settings() -> None:
+    with pytest.raises(ValueError, match="when is 'now' or 'pays'"):
+        accelerate(when="later")
+    with options(when="pays"):
+        assert accelerate(lambda x: x + 1)(np.ones(3)) is not None
+    strict = accelerate(when="pays", strict=True)(lambda x: x + 1)
+    strict(np.ones(3))
+    assert len(strict.specializations) == 1
