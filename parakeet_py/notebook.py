@@ -28,6 +28,7 @@ def _options(line: str) -> dict[str, Any]:
         parser.add_argument(f"--{name}", action="store_true")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--devices")
+    parser.add_argument("--when", choices=("now", "pays"))
     return vars(parser.parse_args(shlex.split(line)))
 
 

@@ -38,7 +38,7 @@ def called(source: str, args: str, name: str) -> tuple[Any, Any, list[str]]:
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     scope: dict[str, Any] = {"np": np, "__name__": name.removesuffix(".py")}
     exec(compile(text, name, "exec"), scope)  # a source of the catalogue
-    f = accelerate(scope["f"])
+    f = accelerate(when="now")(scope["f"])
     result = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
