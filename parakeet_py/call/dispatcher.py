@@ -276,6 +276,8 @@ class Dispatcher:
             self.refused.settle(normal)
         elif signature in self.observing:
             action = "python"
+        elif signature in self.untried:
+            action = "native"
         elif (known := self.last_gate(signature)) is not None and not known.native.guarded:
             # its gate has let the call pass; or another thread has compiled it just now
             action = "python" if known.gate in tried else "native"
@@ -435,7 +437,7 @@ class Dispatcher:
     @put_off()
     def compile_now(self, normal: tuple[Any, ...]) -> None:
         """Compile a call in positional form, and let calls like it run the code; nothing if there is some."""
-        from parakeet_py.typed_ir.specialize.specializer import NeedObservation
+        from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
         with self.lock, held():
             signature = self.signature(normal)
