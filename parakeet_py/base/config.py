@@ -58,6 +58,7 @@ class Config:
     timeline : record what calls on devices do when, for `explain(...).timeline` (PARAKEET_TIMELINE)
     when : compile "now", at the first call, or when it "pays" (PARAKEET_WHEN)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
+    perf : "map" or "jitdump": write names of machine code where `perf` finds them (PARAKEET_PERF)
     """
 
     threads: int | None = None
@@ -78,6 +79,7 @@ class Config:
     timeline: bool = False
     when: str = "pays"
     enabled: bool = True
+    perf: str = ""
 
     def __post_init__(self) -> None:
         if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
@@ -90,6 +92,8 @@ class Config:
             raise ValueError(f"check must be between 0 and 2, not {self.check}")
         if self.when not in ("now", "pays"):
             raise ValueError(f"when is 'now' or 'pays', not {self.when!r}")
+        if self.perf not in ("", "map", "jitdump"):
+            raise ValueError(f"perf is 'map' or 'jitdump', not {self.perf!r}")
         if not 0 <= self.debug <= 4:
             raise ValueError(f"debug must be between 0 and 4, not {self.debug}")
 
@@ -190,6 +194,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "timeline": ("PARAKEET_TIMELINE", _parse_bool),
     "when": ("PARAKEET_WHEN", str.strip),
     "enabled": ("PARAKEET_DISABLE", lambda text: not _parse_bool(text)),
+    "perf": ("PARAKEET_PERF", str.strip),
 }
 
 # How many `options` blocks are open, in all threads together.  Native code reads it at `open_blocks_address()`: at 0
@@ -366,7 +371,7 @@ def _typed(name: str, value: Any) -> Any:
 
             parse(value)
             return value
-        case "when" if isinstance(value, str):
+        case "when" | "perf" if isinstance(value, str):
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value

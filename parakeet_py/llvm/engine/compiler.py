@@ -26,7 +26,7 @@ from functools import lru_cache
 from typing import Any
 
 from parakeet_py.base.errors import CodegenError
-from parakeet_py.llvm.engine import c_symbols, object_loader
+from parakeet_py.llvm.engine import c_symbols, object_loader, perf_symbols
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.engine.llvm_library import Library, Module, TargetMachine, library, optimize, text_of
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError, UnsupportedObject
@@ -235,6 +235,7 @@ def load(
     symbols: Mapping[str, int],
     exports: Iterable[str],
     resolve: Callable[[str], int | None] = c_symbols.resolve,
+    title: perf_symbols.Title | None = None,
 ) -> LoadedCode:
     """Load an object into this process (imports llvmlite only where `object_loader` cannot do it).
 
@@ -244,6 +245,7 @@ def load(
     symbols : addresses of what the object refers to
     exports : names of functions or data to give the addresses of
     resolve : gives the addresses of names that are not in `symbols`; by default those of libmvec, libm and libc
+    title : what profilers call its functions by
 
     Raises
     ------
@@ -259,7 +261,9 @@ def load(
     if object_loader.supported():
         objects = object_loader.separate(object_bytes)
         try:
-            return object_loader.load_elves(objects, lookup, names)
+            code = object_loader.load_elves(objects, lookup, names)
+            perf_symbols.announce(code, title)
+            return code
         except UnsupportedObject:
             pass
     return _load_with_llvm(object_bytes, symbols, lookup, names)

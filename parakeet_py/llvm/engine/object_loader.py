@@ -40,7 +40,7 @@ _STUB = struct.Struct("<HiH")  # ff 25 rel32, and two bytes of padding
 _PROGBITS, _SYMTAB, _WITH_ADDENDS, _NOBITS, _WITHOUT_ADDENDS, _INIT_ARRAY, _FINI_ARRAY = 1, 2, 4, 8, 9, 14, 15
 _WRITE, _ALLOC, _EXECUTE, _TLS = 1, 2, 4, 0x400
 _UNDEFINED, _ABSOLUTE, _COMMON = 0, 0xFFF1, 0xFFF2
-_LOCAL, _WEAK, _THREAD_LOCAL, _INDIRECT = 0, 2, 6, 10
+_LOCAL, _WEAK, _FUNCTION, _THREAD_LOCAL, _INDIRECT = 0, 2, 2, 6, 10  # bindings, then types
 _TABLE_NAME = "_GLOBAL_OFFSET_TABLE_"
 
 # type -> (how it is stored, what it refers to, what is subtracted); the addend is always added
@@ -83,10 +83,11 @@ class LoadedCode:
     since worker threads may still stand in it.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "addresses", "size")
+    __slots__ = ("__weakref__", "_finalizer", "addresses", "functions", "size")
 
     def __init__(self, addresses: dict[str, int], size: int, release: Callable[..., Any], *arguments: Any) -> None:
         self.addresses = addresses
+        self.functions: list[tuple[str, int, int]] = []  # names, addresses and sizes of all functions
         self.size = size
         self._finalizer = weakref.finalize(self, release, *arguments)
         self._finalizer.atexit = False
@@ -159,7 +160,9 @@ def load_elves(objects: Sequence[bytes], resolve: Resolver, exports: Iterable[st
         raise
 
     size, addresses = sum(code.size for code in loaded), loaded[-1].addresses
-    return LoadedCode(addresses, size, _release, [code.handed_over() for code in loaded])
+    whole = LoadedCode(addresses, size, _release, [code.handed_over() for code in loaded])
+    whole.functions = [function for code in loaded for function in code.functions]
+    return whole
 
 
 def _release(all_of: list[Callable[[], object]]) -> None:
@@ -372,7 +375,13 @@ class _Linker:
         except BaseException:
             _unmap(self.base, self.size)
             raise
-        return LoadedCode(addresses, self.size, _unmap, self.base, self.size)
+        code = LoadedCode(addresses, self.size, _unmap, self.base, self.size)
+        code.functions = [
+            (symbol.name, self._address(number), symbol.size)
+            for number, symbol in enumerate(self.file.symbols)
+            if symbol.type == _FUNCTION and symbol.section != _UNDEFINED and symbol.size
+        ]
+        return code
 
     def _address(self, number: int) -> int:
         if number not in self.known:

@@ -24,11 +24,14 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from parakeet_py.llvm.engine import perf_symbols
 from parakeet_py.llvm.engine.object_loader import LoadedCode
+from parakeet_py.llvm.engine.perf_symbols import Title
 from parakeet_py.llvm.entry import boxing
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, class_named, is_item, key_of, variable_of
+from parakeet_py.signature.describe import describe_spec
 from parakeet_py.signature.object_assembly import Assembled
 from parakeet_py.signature.patches import Read, Versions
 from parakeet_py.signature.results import Result, ResultEither, ResultRows, ResultStatic, ResultTuple, SetAttributes
@@ -263,6 +266,15 @@ def _result_objects(tree: Result, path: str) -> Iterator[tuple[str, object]]:
                 yield from _result_objects(item, f"{path}.{index}")
 
 
+def _title(function: object, signature: Signature) -> Title | None:
+    """What profilers call the code by, if that is wanted."""
+    if not perf_symbols.wanted() or not isinstance(function, types.FunctionType):
+        return None
+    parameters = ", ".join(map(describe_spec, signature.params))
+    code = function.__code__
+    return Title(f"{function.__qualname__}({parameters})", code.co_filename, code.co_firstlineno)
+
+
 def load_gate(
     object_bytes: bytes,
     signature: Signature,
@@ -303,6 +315,6 @@ def load_gate(
     own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state, warn=warn)
     handle.follow(following)
     known = {**shared, **own, **(external or {})}
-    handle.code = runtime(checked).load(object_bytes, [gate_symbol], known)
+    handle.code = runtime(checked).load(object_bytes, [gate_symbol], known, _title(function, signature))
     handle.address = handle.code[gate_symbol]
     return handle

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from parakeet_py.llvm.engine import compiler, disk_cache
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError
+from parakeet_py.llvm.engine.perf_symbols import Title
 from parakeet_py.llvm.runtime import (
     array_memory,
     blas_threads,
@@ -168,11 +169,15 @@ class Runtime(NamedTuple):
         return self.symbols.get(name) or symbols.resolve(name)
 
     def load(
-        self, object_bytes: bytes, exports: Iterable[str], external: Mapping[str, int] | None = None
+        self,
+        object_bytes: bytes,
+        exports: Iterable[str],
+        external: Mapping[str, int] | None = None,
+        title: Title | None = None,
     ) -> LoadedCode:
         """Load an object that may use the runtime; `external` gives further addresses."""
         known = self.symbols if external is None else ChainMap(dict(external), dict(self.symbols))
-        return compiler.load(object_bytes, known, exports, symbols.resolve)
+        return compiler.load(object_bytes, known, exports, symbols.resolve, title)
 
     def trim(self) -> None:
         """Give the memory of freed arrays that is kept for reuse back to the system."""
