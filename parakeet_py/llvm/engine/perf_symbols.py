@@ -4,7 +4,7 @@ A **map** is the text file /tmp/perf-PID.map with a line `address size name` (he
 `perf report` and other samplers read. It is also written if Python writes one (`-X perf`), then by Python's function.
 
 A **jitdump** (Linux, tools/perf/Documentation/jitdump-specification.txt) has the machine code as well, and the line of
-the user's function: `perf record -k mono`, then `perf inject --jit`, and `perf annotate` shows instructions. The file is
+the user's function: `perf record -k mono`, then `perf inject --jit`, and `perf annotate` shows instructions. It is
 `jit-PID.dump` in $JITDUMPDIR, or in the folder of temporary files; that it is mapped for execution tells perf of it.
 
 A process made by fork() has files of its own, with what it has inherited.
@@ -126,7 +126,7 @@ class _Dump(_Log):
         self.file.write(_HEADER.pack(*header))
         self.count = 0
         # perf finds the file by this event
-        self.marker = mmap.mmap(self.file.fileno(), mmap.PAGESIZE, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+        self.marker = mmap.mmap(self.file.fileno(), _HEADER.size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
 
     def write(self, functions: Sequence[Named]) -> None:
         records = []

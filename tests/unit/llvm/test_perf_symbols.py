@@ -108,7 +108,9 @@ def test_fork(tmp_path: Path) -> None:
 
 
 def test_jitdump(tmp_path: Path) -> None:
-    process = run(tmp_path, PROGRAM + "print(os.getpid())", PARAKEET_PERF="jitdump", JITDUMPDIR=str(tmp_path)).strip()
+    more = "print(os.getpid(), [line.split()[1] for line in open('/proc/self/maps') if '/jit-' in line])"
+    process, protection = run(tmp_path, PROGRAM + more, PARAKEET_PERF="jitdump", JITDUMPDIR=str(tmp_path)).split()
+    assert protection == "['r-xp']"  # which perf finds the file by
     data = (tmp_path / f"jit-{process}.dump").read_bytes()
     magic, version, size, machine, _, number, nanoseconds, flags = struct.unpack_from("<6I2Q", data)
     assert (magic, version, size, machine, number, flags) == (0x4A695444, 1, 40, 62, int(process), 0)
