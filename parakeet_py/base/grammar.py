@@ -18,7 +18,7 @@ Operators and statements are records; their fields say what they are by their ty
 work on every IR whose classes of variables, constants and blocks have been named with `leaf`. Optional fields, tuples,
 pairs, and records inside of records (the axes of a view, the function of a reduction) are followed; a field whose type
 is a union of records (the right-hand side of a `Let`) is treated by the class of what it holds. Types without leaves
-are plain data.
+are plain data. `text` prints an operator by the template that its class has as `TEXT`.
 
 The first use with a class compiles a function for it, such as `lambda op: (op.array, *op.indices)`: these are the
 most frequent functions of the compiler.
@@ -371,3 +371,35 @@ def substitute(block: T, mapping: Mapping[Any, Any]) -> T:
         return rebuild(inner, operand, None, inside)
 
     return inside(block) if mapping else block
+
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+
+
+class _Shown(str):
+    """The text of a field; in a template `{order: in iteration %}` is nothing where there is no text."""
+
+    def __format__(self, spec: str) -> str:
+        return spec.replace("%", self) if spec and self else str(self)
+
+
+def text(op: Any, show: Callable[[Any], str]) -> str:
+    """The text of an operator without blocks: its `TEXT` with its fields filled in, or its name and its fields.
+
+    `show` gives the text of variables, places and constants.
+    """
+
+    def shown(part: Any) -> str:
+        if part.__class__ in _LEAVES:
+            return show(part)
+        if isinstance(part, tuple):
+            return ", ".join(map(shown, part))
+        return text(part, show) if hasattr(part, "TEXT") else "" if part is None else str(part)
+
+    fields = {name: _Shown(shown(getattr(op, name))) for name in op.__dataclass_fields__}
+    template = getattr(op, "TEXT", None)
+    return (
+        template.format_map(fields)
+        if template
+        else " ".join([op.__class__.__name__.lower(), ", ".join(fields.values())])
+    )

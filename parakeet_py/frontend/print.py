@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from parakeet_py.base import grammar
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Op, Operand, Var
 
@@ -123,46 +124,14 @@ class _Printer:
         """An operator without blocks."""
         show, listed = self.operand, self.listed
         match op:
-            case ssa.Itself():
-                return "this function"
-            case ssa.Global(name):
-                return f"global {name}"
-            case ssa.Free(name):
-                return f"free {name}"
-            case ssa.Unary(name, operand):
-                return f"{name} {show(operand)}"
-            case ssa.Binary(name, left, right):
-                return f"{name} {show(left)}, {show(right)}"
-            case ssa.Compare(name, left, right):
-                return f"{name} {show(left)}, {show(right)}"
-            case ssa.Inplace(name, left, right):
-                return f"inplace {name} {show(left)}, {show(right)}"
             case ssa.Call(function, args, kwargs):
                 named = [show(value) if key is None else f"{key}={show(value)}" for key, value in kwargs]
                 named = ["**" + text if key is None else text for (key, _), text in zip(kwargs, named, strict=True)]
                 return f"call {show(function)}({', '.join(filter(None, [listed(args), *named]))})"
-            case ssa.Attribute(value, name):
-                return f"attribute {show(value)}.{name}"
-            case ssa.SetAttribute(value, name, new):
-                return f"set {show(value)}.{name} = {show(new)}"
-            case ssa.Subscript(value, index):
-                return f"subscript {show(value)}[{show(index)}]"
-            case ssa.SetItem(value, index, new):
-                return f"set {show(value)}[{show(index)}] = {show(new)}"
-            case ssa.DeleteItem(value, index):
-                return f"delete {show(value)}[{show(index)}]"
             case ssa.ChangeList(change, value, args, None):
                 return f"change {change} {listed((value, *args))}"
             case ssa.ChangeList(change, value, args, at) if at is not None:
                 return f"change {change} {show(value)}[{show(at)}]{''.join(f', {show(arg)}' for arg in args)}"
-            case ssa.BuildSlice(lower, upper, step):
-                return f"slice {listed((lower, upper, step))}"
-            case ssa.BuildTuple(items):
-                return f"tuple ({listed(items)})"
-            case ssa.BuildSet(items):
-                return f"set({self.listed(items)})"
-            case ssa.BuildList(items):
-                return f"list [{listed(items)}]"
             case ssa.BuildDict(pairs):
                 shown = (f"**{show(value)}" if key is None else f"{show(key)}: {show(value)}" for key, value in pairs)
                 return "dict {" + ", ".join(shown) + "}"
@@ -177,13 +146,7 @@ class _Printer:
             case ssa.Import(module, name, level):
                 dotted = "." * level + module
                 return f"import {dotted}" if name is None else f"import {name} from {dotted}"
-            case ssa.Raise(exception, Var() | Const() as cause):
-                return f"raise {show(exception)} from {show(cause)}"
-            case ssa.Raise(exception):
-                return f"raise {show(exception)}"
-            case ssa.CheckBound(flag, name, _):
-                return f"check bound {name} if {show(flag)}"
-        raise TypeError(op)
+        return grammar.text(op, show)
 
     def part(self, operand: Operand, conversion: str, spec: str) -> str:
         return self.operand(operand) + ("!" + conversion if conversion else "") + (":" + spec if spec else "")

@@ -71,6 +71,8 @@ Operand = Var | Const
 class Star:
     """`*operand` in an argument list, tuple or list display."""
 
+    TEXT = "*{operand}"
+
     operand: Operand
 
 
@@ -87,12 +89,16 @@ Bounds = tuple[Bound, ...]
 class Global:
     """Read a module-level or builtin name: a hidden argument of the specialization, read again at every call."""
 
+    TEXT = "global {name}"
+
     name: str
 
 
 @record
 class Free:
     """Read a closure cell of the *decorated* function (inner functions get theirs through `MakeClosure`)."""
+
+    TEXT = "free {name}"
 
     name: str
 
@@ -101,6 +107,8 @@ class Free:
 class Unary:
     """`op` is one of neg, pos, invert, not."""
 
+    TEXT = "{op} {operand}"
+
     op: str
     operand: Operand
 
@@ -108,6 +116,8 @@ class Unary:
 @record
 class Binary:
     """`op`: add sub mul truediv floordiv mod pow matmul and or xor lshift rshift (bitwise and/or/xor)."""
+
+    TEXT = "{op} {left}, {right}"
 
     op: str
     left: Operand
@@ -118,6 +128,8 @@ class Binary:
 class Inplace:
     """`left op= right`: arrays are changed in place and are the result, other values give a new one."""
 
+    TEXT = "inplace {op} {left}, {right}"
+
     op: str
     left: Operand
     right: Operand
@@ -126,6 +138,8 @@ class Inplace:
 @record
 class Compare:
     """One comparison: eq ne lt le gt ge is isnot in notin. Chains have become `If`s."""
+
+    TEXT = "{op} {left}, {right}"
 
     op: str
     left: Operand
@@ -143,12 +157,16 @@ class Call:
 
 @record
 class Attribute:
+    TEXT = "attribute {object}.{name}"
+
     object: Operand
     name: str
 
 
 @record
 class SetAttribute:
+    TEXT = "set {object}.{name} = {value}"
+
     object: Operand
     name: str
     value: Operand
@@ -156,12 +174,16 @@ class SetAttribute:
 
 @record
 class Subscript:
+    TEXT = "subscript {object}[{index}]"
+
     object: Operand
     index: Operand
 
 
 @record
 class SetItem:
+    TEXT = "set {object}[{index}] = {value}"
+
     object: Operand
     index: Operand
     value: Operand
@@ -169,6 +191,8 @@ class SetItem:
 
 @record
 class DeleteItem:
+    TEXT = "delete {object}[{index}]"
+
     object: Operand
     index: Operand
 
@@ -193,6 +217,8 @@ class ChangeList:
 
 @record
 class BuildSlice:
+    TEXT = "slice {lower}, {upper}, {step}"
+
     lower: Operand
     upper: Operand
     step: Operand
@@ -200,16 +226,22 @@ class BuildSlice:
 
 @record
 class BuildTuple:
+    TEXT = "tuple ({items})"
+
     items: tuple[Item, ...]
 
 
 @record
 class BuildList:
+    TEXT = "list [{items}]"
+
     items: tuple[Item, ...]
 
 
 @record
 class BuildSet:
+    TEXT = "set({items})"
+
     items: tuple[Item, ...]
 
 
@@ -251,6 +283,8 @@ class MakeClosure:
 class Itself:
     """The nested function that is running: its name, read in its own body."""
 
+    TEXT = "this function"
+
 
 @record
 class Comprehension:
@@ -281,6 +315,8 @@ class Import:
 class Raise:
     """Raise `exception` (a class or an instance), `from` the cause if there is one."""
 
+    TEXT = "raise {exception}{cause: from %}"
+
     exception: Operand
     cause: Operand | None = None
 
@@ -296,6 +332,8 @@ class Assert:
 @record
 class CheckBound:
     """Raise UnboundLocalError for `name` unless the flag is true (NameError if it is `free`, a captured name)."""
+
+    TEXT = "check bound {name} if {flag}"
 
     flag: Operand
     name: str

@@ -91,6 +91,8 @@ WrittenCell = Annotated[Cell, Use.WRITES]
 class Read:
     """The present value of a cell."""
 
+    TEXT = "{cell}"
+
     cell: Cell
 
 
@@ -98,6 +100,8 @@ class Read:
 class NewArray:
     """Contiguous memory with unspecified contents in the out's layout (C or F); `space` is heap, stack or shared (the
     latter two with constant extents only)."""
+
+    TEXT = "new {space} ({extents})"
 
     extents: Indices
     space: str = "heap"
@@ -108,6 +112,8 @@ class Lane:
     """Where a GPU thread is (int64): `thread` in its block, `block` in the grid, `threads` of a block, `blocks` of the
     grid, `lane` in its warp."""
 
+    TEXT = "this {name}"
+
     name: str
 
 
@@ -115,6 +121,8 @@ class Lane:
 class Shuffle:
     """The value that another thread of the warp has here: `down` or `up` by amount, `xor` the lane number with it, or
     of the lane `index`. All threads of the warp take part; one whose source does not exist gets its own value."""
+
+    TEXT = "shuffle {mode} {value} by {amount}"
 
     mode: str
     value: Operand
@@ -124,6 +132,8 @@ class Shuffle:
 @record
 class Ballot:
     """Whether a condition holds in `any` or in `all` threads of the block, which all arrive here."""
+
+    TEXT = "{mode} thread {condition}"
 
     mode: str
     condition: Truth
@@ -137,6 +147,8 @@ class Peers:
     """Of the lanes of the warp that have the same integer here: how many are before this one, plus PEERS times how many
     there are. All threads of the warp take part; it is compared by its lowest 32 bits."""
 
+    TEXT = "lanes with {value}"
+
     value: Index
 
 
@@ -146,6 +158,8 @@ class Atomic:
     `and`, `or`, `xor` (as the primitives of these names; of complex ones `add` alone, part by part), `exchange`, and
     `compare`: store if the old value has the bits of `expected`. `load` and `store` (which gives its own value) are
     an acquire and a release: who has loaded what was stored sees everything that was stored before."""
+
+    TEXT = "atomic {name} {array}[{indices}], {value}{expected: where %}"
 
     name: str
     array: Updates
@@ -160,6 +174,8 @@ class Pack:
     the place behind them; nothing is stored at `end` or behind. One axis each, of adjacent elements of one to eight
     bytes; values and flags are on the stack, in a multiple of 64 places."""
 
+    TEXT = "pack {values} where {flags}, {count} of them, into {array} from {place} to {end}"
+
     array: Writes
     place: Index
     end: Index
@@ -172,6 +188,8 @@ class Pack:
 class Offered:
     """Whether a library of the device computes left @ right into `out`, in the place of a kernel that says it does
     nothing else (`Grid.product`). For the host of a GPU."""
+
+    TEXT = "offered {out} = {left} @ {right}"
 
     left: Shaped
     right: Shaped
@@ -220,12 +238,16 @@ class Declare:
 
 @record
 class Write:
+    TEXT = "{cell} := {value}"
+
     cell: WrittenCell
     value: Operand
 
 
 @record
 class Store:
+    TEXT = "{array}[{indices}] := {value}"
+
     array: Writes
     indices: Indices
     value: Operand
@@ -264,6 +286,8 @@ class While:
 class Break:
     """Leave the innermost For or While."""
 
+    TEXT = "break"
+
 
 @record
 class Parallel:
@@ -283,6 +307,8 @@ class Parallel:
 class Check:
     """Fail unless `condition`; `code` is filled in by `Function.failures` order when lowered."""
 
+    TEXT = "check {condition} else failure {failure}{args: (%)}{order: in iteration %}"
+
     condition: Truth
     failure: int
     args: Operands
@@ -292,6 +318,8 @@ class Check:
 
 @record
 class Retain:
+    TEXT = "retain {array}"
+
     array: Var | Cell
 
 
@@ -299,12 +327,16 @@ class Retain:
 class Release:
     """Drop the reference that a variable or cell holds (its block may be null; objects too)."""
 
+    TEXT = "release {array}"
+
     array: Var | Cell
 
 
 @record
 class Matmul:
     """BLAS: out = left @ right; ranks (2,2), (2,1), (1,2); any layout (what BLAS cannot read is copied there)."""
+
+    TEXT = "{out} := matmul {left}, {right}"
 
     out: Writes
     left: Reads
@@ -365,6 +397,8 @@ class Barrier:
     """All threads of a block (`scope` "block") wait for each other and see what the others have stored; "warp": those
     of a warp."""
 
+    TEXT = "barrier {scope}"
+
     scope: str = "block"
 
 
@@ -403,6 +437,8 @@ class WarpProduct:
 @record
 class Launch:
     """Run kernel number `kernel` by `blocks` blocks; the args are what its body took from around it."""
+
+    TEXT = "launch kernel {kernel}, {blocks} blocks ({args})"
 
     kernel: int
     blocks: Index

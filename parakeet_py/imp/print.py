@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from parakeet_py.base import grammar
 from parakeet_py.imp import ir
 from parakeet_py.imp.ir import Block, Function, Let
-from parakeet_py.typed_ir.ir import AnyView, Cast, Dim, Load, Operand, Prim, Stride
-from parakeet_py.typed_ir.print import format_op, format_operand
+from parakeet_py.typed_ir import ir as typed
+from parakeet_py.typed_ir.ir import Operand
+from parakeet_py.typed_ir.print import format_operand, format_view
 
 _INDENT = "    "
 
@@ -65,10 +67,6 @@ def _statement(statement: ir.Statement) -> Iterator[str]:
             yield f"{out!r}: {out.type!r} = {'~' if reassoc else ''}{_rhs(rhs)}"
         case ir.Declare(cell, init):
             yield f"cell {cell!r}: {cell.type!r}" + ("" if init is None else f" := {format_operand(init)}")
-        case ir.Write(cell, value):
-            yield f"{cell!r} := {format_operand(value)}"
-        case ir.Store(array, indices, value):
-            yield f"{array!r}[{_list(indices)}] := {format_operand(value)}"
         case ir.If(condition, then, orelse):
             yield f"if {format_operand(condition)}:"
             yield from _indented(then)
@@ -85,22 +83,10 @@ def _statement(statement: ir.Statement) -> Iterator[str]:
             yield from _indented(head)
             yield f"{_INDENT}leave unless {format_operand(condition)}"
             yield from _indented(body)
-        case ir.Break():
-            yield "break"
         case ir.Parallel(lo, hi, extent, grain, work, body, name):
             numbers = f"grain {format_operand(grain)}, work {format_operand(work)}"
             yield f"parallel {name} [{lo!r}, {hi!r}) of {format_operand(extent)}, {numbers}:"
             yield from _indented(body)
-        case ir.Check(condition, failure, args, order):
-            shown = f" ({_list(args)})" if args else ""
-            at = "" if order is None else f" in iteration {format_operand(order)}"
-            yield f"check {format_operand(condition)} else failure {failure}{shown}{at}"
-        case ir.Retain(array):
-            yield f"retain {array!r}"
-        case ir.Release(array):
-            yield f"release {array!r}"
-        case ir.Matmul(out, left, right):
-            yield f"{out!r} := matmul {left!r}, {right!r}"
         case ir.Routine(failed, name, outs, ins):
             bound = "" if failed is None else f"{failed!r}: {failed.type!r} = "
             yield f"{bound}{_list(outs)} := {name}({_list(ins)})"
@@ -108,44 +94,27 @@ def _statement(statement: ir.Statement) -> Iterator[str]:
             fused = ", products fused with sums" if contract else ""
             yield f"grid {name}, {format_operand(blocks)} blocks of {threads} threads{fused}:"
             yield from _indented(body)
-        case ir.Barrier(scope):
-            yield f"barrier {scope}"
         case ir.WarpProduct(sums, tile, left, right):
             factors = " times ".join(f"{factor.array!r}[{_list(factor.at)}...]" for factor in (left, right))
             yield f"warp adds {factors}, {tile.depth} deep, to {', '.join(map(repr, sums))}"
-        case ir.Launch(kernel, blocks, args):
-            yield f"launch kernel {kernel}, {format_operand(blocks)} blocks ({_list(args)})"
         case ir.Opaque(outs, site, args):
             bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
             yield (f"{bound} = " if outs else "") + f"opaque {site}({_list(args)})"
         case ir.Call(outs, procedure, args, _, _, failure):
             bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
             yield (f"{bound} = " if outs else "") + f"call {procedure}({_list(args)}) else failure {failure}"
+        case _:
+            yield grammar.text(statement, _shown)
+
+
+def _shown(part: Operand | ir.Cell) -> str:
+    return repr(part) if isinstance(part, ir.Cell) else format_operand(part)
 
 
 def _rhs(rhs: ir.Rhs) -> str:
     match rhs:
-        case Cast(arg):
+        case typed.Cast(arg):
             return f"cast {format_operand(arg)}"
-        case ir.Read(cell):
-            return repr(cell)
-        case ir.NewArray(extents, space):
-            return f"new {space} ({_list(extents)})"
-        case ir.Lane(name):
-            return f"this {name}"
-        case ir.Shuffle(mode, value, amount):
-            return f"shuffle {mode} {format_operand(value)} by {format_operand(amount)}"
-        case ir.Ballot(mode, condition):
-            return f"{mode} thread {format_operand(condition)}"
-        case ir.Peers(value):
-            return f"lanes with {format_operand(value)}"
-        case ir.Offered(left, right, out):
-            return f"offered {out!r} = {left!r} @ {right!r}"
-        case ir.Pack(array, place, end, values, flags, count):
-            at, stop, length = format_operand(place), format_operand(end), format_operand(count)
-            return f"pack {values!r} where {flags!r}, {length} of them, into {array!r} from {at} to {stop}"
-        case ir.Atomic(name, array, indices, value, expected):
-            where = "" if expected is None else f" where {format_operand(expected)}"
-            return f"atomic {name} {array!r}[{_list(indices)}], {format_operand(value)}{where}"
-        case Prim() | Load() | Dim() | Stride() | AnyView():
-            return format_op(rhs)
+        case typed.View():
+            return format_view(rhs)
+    return grammar.text(rhs, _shown)

@@ -157,6 +157,8 @@ class Pure:
 class Prim(Pure):
     """A scalar primitive; pure but for the overflow of the CHECKED ones."""
 
+    TEXT = "{name} {args}"
+
     name: str
     args: Operands
 
@@ -175,6 +177,8 @@ class Cast(Pure):
 class Dim(Pure):
     """The extent of an axis: a Python int >= 0."""
 
+    TEXT = "dim {array}, {axis}"
+
     array: Shaped
     axis: int
 
@@ -183,12 +187,16 @@ class Dim(Pure):
 class Stride(Pure):
     """How many bytes the memory of an array moves along an axis."""
 
+    TEXT = "stride {array}, {axis}"
+
     array: Shaped
     axis: int
 
 
 @record
 class Load:
+    TEXT = "{array}[{indices}]"
+
     array: Reads
     indices: Indices
 
@@ -196,6 +204,8 @@ class Load:
 @record
 class Store:
     """Write one element; no outs."""
+
+    TEXT = "{array}[{indices}] := {value}"
 
     array: Writes
     indices: Indices
@@ -205,6 +215,8 @@ class Store:
 @record
 class Alloc:
     """New contiguous memory with unspecified contents; the out's layout (C or F) orders it."""
+
+    TEXT = "alloc ({extents})"
 
     extents: Indices
 
@@ -247,6 +259,8 @@ class View(AnyView):
 class Reshape(AnyView):
     """The same memory in C order under new extents (the product is equal). The base's layout is C."""
 
+    TEXT = "reshape {base} to ({extents})"
+
     extents: Indices
 
 
@@ -254,6 +268,8 @@ class Reshape(AnyView):
 class Strided(AnyView):
     """An array of any dtype over the memory of `base`: its first element is `offset` bytes from the base's, strides
     are bytes. All elements lie among the base's, and different ones apart where it is stored through."""
+
+    TEXT = "strided {base} from byte {offset}: ({extents}) by ({strides}) bytes"
 
     offset: Index
     extents: Indices
@@ -393,6 +409,8 @@ class Matmul:
     """out[...] = left @ right for float or complex arrays of equal dtype; ranks (2,2), (2,1) or (1,2). No outs; `out`
     has the right shape and does not overlap the inputs."""
 
+    TEXT = "{out} := matmul {left}, {right}"
+
     out: Writes
     left: Reads
     right: Reads
@@ -403,6 +421,8 @@ class Routine:
     """Run a compiled loop of NumPy (see `routines`): it writes `outs`, which it may read, and reads `ins`; no two of
     them overlap. Its out, if it has one, is whether it has failed."""
 
+    TEXT = "{outs} := {name}({ins})"
+
     name: str
     outs: tuple[Updates, ...]
     ins: tuple[Reads, ...]
@@ -412,6 +432,8 @@ class Routine:
 class Opaque:
     """Call back into Python: `site` indexes the function's `opaque_sites`; args are the leaves its template names.
     Outs are the leaves of the observed result type; a result of another type leaves the function."""
+
+    TEXT = "opaque {site}({args})"
 
     site: int
     args: Operands

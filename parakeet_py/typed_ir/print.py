@@ -15,42 +15,11 @@ A block is indented; its results follow `yield`. Nothing parses this text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from parakeet_py.base import grammar
 from parakeet_py.base.types import Scalar
-from parakeet_py.typed_ir.ir import (
-    Alloc,
-    Block,
-    Call,
-    Cast,
-    Check,
-    Compress,
-    Const,
-    Dim,
-    For,
-    Function,
-    If,
-    Lambda,
-    Let,
-    Load,
-    Map,
-    Matmul,
-    Op,
-    Opaque,
-    Operand,
-    Prim,
-    Reduce,
-    Reshape,
-    Routine,
-    Scan,
-    Scatter,
-    Store,
-    Stride,
-    Strided,
-    Var,
-    View,
-    While,
-)
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var
 
 _INDENT = "    "
 
@@ -66,10 +35,13 @@ def format_statement(let: Let) -> str:
     return "\n".join(_statement(let))
 
 
-def format_op(op: Any) -> str:
-    """An operator without blocks, in one line."""
-    (line,) = _op(op)
-    return line
+def format_view(op: ir.View) -> str:
+    axes = ", ".join(
+        f"{format_operand(axis.extent)} of "
+        + ("new" if axis.source is None else f"axis {axis.source} step {format_operand(axis.step)}")
+        for axis in op.axes
+    )
+    return f"view {op.base!r} from [{_list(op.starts)}]: ({axes})"
 
 
 def format_operand(operand: Operand) -> str:
@@ -119,86 +91,61 @@ def _gates(params: Iterable[Var], inits: Iterable[Operand]) -> str:
     return ", ".join(f"{_typed(param)} = {format_operand(init)}" for param, init in zip(params, inits, strict=False))
 
 
-def _combine(inits: tuple[Operand, ...], combine: Lambda) -> Iterator[str]:
+def _combine(inits: tuple[Operand, ...], combine: ir.Lambda) -> Iterator[str]:
     yield f"combine from {_list(inits)} with {', '.join(map(_typed, combine.params))}:"
     yield from _indented(_block(combine.body, "yield"))
 
 
 def _op(op: Op) -> Iterator[str]:
     match op:
-        case Prim(name, args):
-            yield f"{name} {_list(args)}"
-        case Cast(arg):
+        case ir.Cast(arg):
             yield f"cast {format_operand(arg)}" + (f" from {arg.type!r}" if isinstance(arg.type, Scalar) else "")
-        case Dim(array, axis):
-            yield f"dim {array!r}, {axis}"
-        case Load(array, indices):
-            yield f"{array!r}[{_list(indices)}]"
-        case Store(array, indices, value):
-            yield f"{array!r}[{_list(indices)}] := {format_operand(value)}"
-        case Alloc(extents):
-            yield f"alloc ({_list(extents)})"
-        case View(base, starts, axes):
-            shown = ", ".join(
-                f"{format_operand(axis.extent)} of "
-                + ("new" if axis.source is None else f"axis {axis.source} step {format_operand(axis.step)}")
-                for axis in axes
-            )
-            yield f"view {base!r} from [{_list(starts)}]: ({shown})"
-        case Stride(array, axis):
-            yield f"stride {array!r}, {axis}"
-        case Strided(base, offset, extents, strides):
-            yield f"strided {base!r} from byte {format_operand(offset)}: ({_list(extents)}) by ({_list(strides)}) bytes"
-        case Reshape(base, extents):
-            yield f"reshape {base!r} to ({_list(extents)})"
-        case If(condition, then, orelse):
+        case ir.View():
+            yield format_view(op)
+        case ir.If(condition, then, orelse):
             yield f"if {format_operand(condition)}:"
             yield from _indented(_block(then, "yield"))
             yield "else:"
             yield from _indented(_block(orelse, "yield"))
-        case For(index, start, stop, step, params, inits, body, stoppable):
+        case ir.For(index, start, stop, step, params, inits, body, stoppable):
             carried = f" with {_gates(params, inits)}" if params else ""
             loop = "stoppable for" if stoppable else "for"
             yield f"{loop} {index!r} in range({_list((start, stop, step))}){carried}:"
             yield from _indented(_block(body, "yield"))
-        case While(params, inits, condition, body, stoppable):
+        case ir.While(params, inits, condition, body, stoppable):
             carried = f" with {_gates(params, inits)}" if params else ""
             yield ("stoppable while" if stoppable else "while") + f"{carried}:"
             yield from _indented(_block(condition, "yield"))
             yield "do:"
             yield from _indented(_block(body, "yield"))
-        case Check(condition, failure, args):
+        case ir.Check(condition, failure, args):
             shown = f", {_list(args)}" if args else ""
             yield f"check {format_operand(condition)} else {failure.exception}({failure.message!r}{shown})"
-        case Map(extents, indices, body):
+        case ir.Map(extents, indices, body):
             yield f"map {_space(indices, extents)}:"
             yield from _indented(_block(body, "yield"))
-        case Reduce(extents, indices, reduced, reduced_indices, body, inits, combine):
+        case ir.Reduce(extents, indices, reduced, reduced_indices, body, inits, combine):
             kept = f"{_space(indices, extents)} over " if extents else ""
             yield f"reduce {kept}{_space(reduced_indices, reduced)}:"
             yield from _indented(_block(body, "yield"))
             yield from _combine(inits, combine)
-        case Scan(extents, indices, axis, body, inits, combine, inclusive):
+        case ir.Scan(extents, indices, axis, body, inits, combine, inclusive):
             yield f"scan {'' if inclusive else 'exclusive '}{_space(indices, extents)} along {axis}:"
             yield from _indented(_block(body, "yield"))
             yield from _combine(inits, combine)
-        case Compress(extents, indices, body):
+        case ir.Compress(extents, indices, body):
             yield f"compress {_space(indices, extents)}:"
             yield from _indented(_block(body, "yield"))
-        case Scatter(target, extents, indices, body, combine):
+        case ir.Scatter(target, extents, indices, body, combine):
             yield f"scatter into {target!r} {_space(indices, extents)}:"
             yield from _indented(_block(body, "yield"))
             yield f"combine with {', '.join(map(_typed, combine.params))}:"
             yield from _indented(_block(combine.body, "yield"))
-        case Matmul(out, left, right):
-            yield f"{out!r} := matmul {left!r}, {right!r}"
-        case Routine(name, outs, ins):
-            yield f"{_list(outs)} := {name}({_list(ins)})"
-        case Opaque(site, args):
-            yield f"opaque {site}({_list(args)})"
-        case Call(procedure, args, stores):
+        case ir.Call(procedure, args, stores):
             into = f" storing into {', '.join(format_operand(args[position]) for position in stores)}" if stores else ""
             yield f"call {procedure}({_list(args)}){into}"
+        case _:
+            yield grammar.text(op, format_operand)
 
 
 def show(operand: Operand | Const) -> str:
