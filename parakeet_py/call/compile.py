@@ -44,6 +44,7 @@ from parakeet_py.signature.specs import (
     Signature,
 )
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.inlining import inlined
 from parakeet_py.typed_ir.numerics import computes
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.places import entries
@@ -216,6 +217,16 @@ def runs_in_python(compiled: Compiled) -> bool:
     return bool(sites) and does_little_else(compiled.typed, seldom_sites(sites))
 
 
+def for_devices(compiled: Compiled) -> Compiled:
+    """A specialization without calls of the library's procedures, which devices do not know."""
+    if not any(one.library for one in compiled.typed.procedures):
+        return compiled
+    if compiled.written_out is None:
+        typed = run_passes(inlined(compiled.unfused), compiled.config)
+        compiled.written_out = replace(compiled, typed=typed, imp=lower(typed, compiled.config), kept=None)
+    return compiled.written_out
+
+
 class Clock:
     """Adds up the seconds of stages."""
 
@@ -250,7 +261,7 @@ def generate_llvm(compiled: Compiled, checked: bool | None = None) -> tuple[str,
         has_state=bool(compiled.specialization.opaque_sites or compiled.specialization.guessed),
         rerun=rerun_statuses(compiled),
         kept=kept_arguments(compiled),
-        recursive=bool(compiled.imp.procedures),
+        recursive=not all(one.library for one in compiled.imp.procedures),
         numeric=computes(compiled.typed),
         warns=_warns(compiled),
         watched=len(patches.modules_of(compiled.specialization.module_reads)),
@@ -279,7 +290,7 @@ def make_native(compiled: Compiled, checked: bool = False) -> Native:
     poll()
     most = min(compiled.config.thread_count, settings.available_cpus())
     effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
-    object_bytes = engine.compile_divided(text, most, **effort)
+    object_bytes = engine.compile_divided(text, most, code.library, **effort)
     clock.done("llvm")
     result = compiled.specialization.result
     failures = _failures(compiled)
@@ -308,12 +319,19 @@ def _unsafe(compiled: Compiled, site: Site) -> FailureText:
 
 
 def _failures(compiled: Compiled) -> tuple[FailureText, ...]:
+    library = {one.name: one for one in compiled.imp.procedures if one.library}
     formats: dict[int, str] = {}
-    bodies = [compiled.imp.body, *(one.body for one in compiled.imp.procedures)]
-    for statement in [statement for body in bodies for statement in imp.walk(body)]:
-        if isinstance(statement, imp.Check):
-            kinds = [ir.dtype_of(arg) for arg in statement.args]
-            formats[statement.failure] = "".join("f" if kind.startswith("float") else "i" for kind in kinds)
+
+    def read(body: imp.Block, first: int) -> None:
+        for statement in imp.walk(body):
+            if isinstance(statement, imp.Check):
+                kinds = [ir.dtype_of(arg) for arg in statement.args]
+                formats[first + statement.failure] = "".join("f" if kind.startswith("float") else "i" for kind in kinds)
+            elif isinstance(statement, imp.Call) and statement.procedure in library:
+                read(library[statement.procedure].body, first + statement.failure)
+
+    for body in [compiled.imp.body, *(one.body for one in compiled.imp.procedures if not one.library)]:
+        read(body, 0)
     return tuple(
         FailureText(
             site.failure.exception,

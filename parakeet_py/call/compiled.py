@@ -35,6 +35,7 @@ class Compiled:
     times: dict[str, float] = field(default_factory=dict)
     plan: Any = None  # how it runs on other devices, once it has
     divided: Any = None  # how a team runs it, once one has
+    written_out: Compiled | None = None  # without calls of the library's procedures, see `compile.for_devices`
     kept: tuple[int, ...] | None = None  # `give_back.kept_arguments`, once they have been asked for
 
     @property

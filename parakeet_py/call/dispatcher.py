@@ -833,9 +833,11 @@ class Dispatcher:
 
     def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled:
         """`compiled_for_normal` for a call on devices, which is refused where the compiler fails."""
+        from parakeet_py.call.compile import for_devices
+
         with held():
             try:
-                return self.compiled_for_normal(normal, signature=signature)
+                return for_devices(self.compiled_for_normal(normal, signature=signature))
             except (UnsupportedError, NoSourceError):
                 raise
             except Exception as error:

@@ -208,7 +208,12 @@ class _Checker:
                     self.bind(failed, scope)
             case ir.Call(outs, procedure, args, _, _, failure):
                 self.host_only("a call")
-                self.failure(failure)
+                if procedure in self.procedures and self.procedures[procedure].library:
+                    last = failure + len(self.procedures[procedure].failures) - 1
+                    if not 0 <= failure <= last < len(self.function.failures):
+                        self.fail(f"no failures {failure + 1} to {last}")
+                else:
+                    self.failure(failure)
                 called = self.procedures.get(procedure)
                 if called is None:
                     self.fail(f"there is no procedure {procedure}")

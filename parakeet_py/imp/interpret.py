@@ -343,10 +343,13 @@ class _Machine:
         procedure = self.procedures[statement.procedure]
         args = self.all(statement.args)
         outer, self.values = self.values, dict(zip(procedure.params, args, strict=True))
+        caller = self.function
+        if procedure.library:
+            self.function = procedure
         self.levels -= statement.levels
         self.block(procedure.body)
         results = self.all(procedure.results)
-        self.values = outer
+        self.values, self.function = outer, caller
         self.levels += statement.levels
         self.values.update(zip(statement.outs, results, strict=True))
 

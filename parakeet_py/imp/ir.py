@@ -368,7 +368,9 @@ class Opaque:
 @record
 class Call:
     """Call one of the function's procedures by its name; `stores` are the positions of the arrays it may store into.
-    Array results hand a reference to the caller. Fails with `failure` when it is one of too many: `levels` more."""
+    Array results hand a reference to the caller; each is new memory of its own if they are `fresh`. Fails with `failure`
+    when it is one of too many: `levels` more. A procedure of the library (no levels) has failures of its own: number n
+    of them is number `failure` + n here."""
 
     outs: Bounds
     procedure: str
@@ -377,6 +379,7 @@ class Call:
     levels: int
     failure: int
     pos: Pos
+    fresh: bool = False
 
 
 @record
@@ -486,7 +489,8 @@ class FailureSite:
 class Function:
     """One specialization as loops. `params` and `results` are leaves as in the typed function; a result array hands
     its reference to the caller. `failures[code]` says what a failed Check raises (code 0 is not used); procedures
-    share their caller's, and neither they nor others know who else holds the memory of their parameters."""
+    share their caller's, but for those of the `library`; and neither they nor others know who else holds the memory of
+    their parameters."""
 
     name: str
     params: tuple[Var, ...]
@@ -495,6 +499,7 @@ class Function:
     failures: tuple[FailureSite, ...]
     roots: dict[Var | Cell, frozenset[int]] = field(hash=False)
     procedures: tuple[Function, ...] = ()
+    library: bool = False
 
 
 grammar.leaf(grammar.Leaf.PLACE, Cell)

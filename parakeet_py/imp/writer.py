@@ -43,6 +43,7 @@ class Writer:
         self.shapes = Shapes()
         self.failures: list[FailureSite] = [FailureSite(Failure("SystemError", "no failure"), Pos(0, 0, 0, 0))]
         self._codes: dict[FailureSite, int] = {}
+        self._of_procedures: dict[tuple[str, Pos], int] = {}
         self.pos = Pos(0, 0, 0, 0)
         self.in_region = False
         self.order: Callable[[], Operand] | None = None  # writes the iteration number inside a region
@@ -98,7 +99,7 @@ class Writer:
 
     def share_failures(self, other: Writer) -> None:
         """Number failures together with another function."""
-        self.failures, self._codes = other.failures, other._codes
+        self.failures, self._codes, self._of_procedures = other.failures, other._codes, other._of_procedures
 
     def failure(self, failure: Failure) -> int:
         """The code of a failure; it gets one for each place it can come from."""
@@ -107,6 +108,14 @@ class Writer:
         if code == len(self.failures):
             self.failures.append(site)
         return code
+
+    def failures_of(self, procedure: str, failures: Sequence[FailureSite]) -> int:
+        """The number that those of a procedure of the library begin behind, when it is called here."""
+        place = (procedure, self.pos)
+        if place not in self._of_procedures:
+            self._of_procedures[place] = len(self.failures) - 1
+            self.failures += [FailureSite(site.failure, self.pos) for site in failures[1:]]
+        return self._of_procedures[place]
 
     def check(self, condition: Operand, failure: Failure, args: tuple[Operand, ...]) -> None:
         """Emit a check."""

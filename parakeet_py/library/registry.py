@@ -5,6 +5,7 @@
     @method("mean")                 an ndarray method of that name (first parameter: the array)
     @scalar_function_of(np.sinc)    the loop of a ufunc over scalars (applied elementwise)
     @helper                         a function compiled code may call by name
+    @procedure                      a helper that is called rather than inlined (see `specialize.python.library_procedures`)
     @static                         an ordinary Python function run at compile time on known arguments
 
 A module of the library is imported when something it defines is met; `index` says which one that is. What users
@@ -29,6 +30,7 @@ _methods: dict[str, Callable[..., Any]] = {}
 _scalars: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _helpers: dict[str, Callable[..., Any]] = {}
 _statics: set[int] = set()
+_procedures: set[int] = set()
 _loaded: set[str] = set()
 
 
@@ -79,6 +81,13 @@ def scalar_function_of(*ufuncs: Any) -> Callable[[F], F]:
 def helper(body: F) -> F:
     """Make a function callable by name from the compiler."""
     _helpers[body.__name__] = body
+    return body
+
+
+def procedure(body: F) -> F:
+    """Make a helper a procedure, specialized and compiled once for each kind of arguments: its body is long, and a run of
+    it takes longer than a call of it, or is rare."""
+    _procedures.add(id(body))
     return body
 
 
@@ -150,6 +159,10 @@ def find_helper(name: str) -> Callable[..., Any]:
 
 for _known in (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.isdtype, np.can_cast, np.promote_types, np.mintypecode):
     static(_known)
+
+
+def is_procedure(target: Any) -> bool:
+    return id(target) in _procedures
 
 
 def is_static(target: Any) -> bool:

@@ -23,8 +23,9 @@ contributes, and how contributions combine. `combine` is associative (regrouping
 Indices of `Load`, `Store` and `View` are never negative and always in range: the specializer has emitted the wrap-
 around and a `Check` before. A `Check` that fails leaves the function with its exception, effects so far standing.
 
-**Procedures.** Calls are inlined by the specializer; a recursion is not, it becomes a procedure: a function of its own
-among `Function.procedures`, which a `Call` names.
+**Procedures.** Calls are inlined by the specializer, but for two kinds: a recursion, and long functions of the library,
+which many functions share. These become procedures: functions of their own among `Function.procedures`, which a `Call`
+names.
 
 **Fields.** The annotations of an operator's fields say what they are (`base/grammar.py`): an operand, a variable it
 binds, a block, an array it reads or writes. Walking, rebuilding, effects and half of the checker follow from them.
@@ -442,13 +443,16 @@ class Opaque:
 @record
 class Call:
     """Call a procedure of the function by its name; `stores` are the positions of the arrays it may store into. Outs
-    are its results; arrays among them may be (views of) arguments. Python would have made `levels` calls of it: too
-    many raise RecursionError. Not in the bodies of parallel operators."""
+    are its results; arrays among them may be (views of) arguments, unless they are `fresh`: then each is new memory of
+    its own. Python would have made `levels` calls of it: too many raise RecursionError (none, if it is of the library).
+    What neither `fails` nor stores may be dropped. Not in the bodies of parallel operators."""
 
     procedure: str
     args: Operands
     stores: tuple[int, ...]
     levels: int = 1
+    fresh: bool = False
+    fails: bool = True
 
 
 Op = (
@@ -498,7 +502,8 @@ class Function:
     `body.results` the leaves of the result tree. `disjoint` says that no two array parameters overlap unless both
     are only read; `static_extents` the (parameter, axis, extent) that the signature settles. Extents of 1
     are always settled: an axis of a parameter that is not named there has another extent. `inner`: this is one of the
-    `procedures` of another function; nothing is known of its extents."""
+    `procedures` of another function; nothing is known of its extents. `library`: it is one of the library's, and the
+    same object in all functions that call it; its procedures are among those of the function around, too."""
 
     name: str
     params: tuple[Var, ...]
@@ -508,6 +513,7 @@ class Function:
     static_extents: tuple[tuple[Var, int, int], ...] = ()
     procedures: tuple[Function, ...] = ()
     inner: bool = False
+    library: bool = False
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

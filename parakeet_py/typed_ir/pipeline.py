@@ -20,6 +20,7 @@ from parakeet_py.base.interrupts import poll
 from parakeet_py.typed_ir.ir import (
     PARALLEL,
     Alloc,
+    Call,
     Check,
     For,
     Function,
@@ -182,9 +183,34 @@ def run_passes(
         report.after = count_operators(function)
     if function.inner or not function.procedures:
         return function
-    together = [replace(one, procedures=function.procedures) for one in function.procedures]  # for the checker
-    made = [replace(run_passes(one, config), procedures=()) for one in together]
-    return replace(function, procedures=tuple(made))
+    return replace(function, procedures=tuple([_procedure(one, function, config) for one in called(function)]))
+
+
+_of_library: dict[tuple[int, str | None], tuple[Function, Function]] = {}  # by `id` and the last pass
+
+
+def _procedure(procedure: Function, caller: Function, config: Config) -> Function:
+    """A procedure after the passes; for one of the library they run once."""
+    key = (id(procedure), config.stop_pass)
+    if key in _of_library and not config.print_passes:
+        return _of_library[key][1]
+    together = replace(procedure, procedures=caller.procedures)  # for the checker
+    made = replace(run_passes(together, config), procedures=())
+    if procedure.library:
+        made = _of_library.setdefault(key, (procedure, made))[1]
+    return made
+
+
+def called(function: Function) -> list[Function]:
+    """The procedures that a function calls, directly or not, in order."""
+    known = {one.name: one for one in function.procedures}
+    found: set[str] = set()
+    waiting = [function]
+    while waiting:
+        calls = [let.op.procedure for let in waiting.pop().statements() if isinstance(let.op, Call)]
+        waiting += [known[name] for name in {*calls} - found]
+        found.update(calls)
+    return [one for one in function.procedures if one.name in found]
 
 
 def _look(function: Function, name: str, config: Config) -> None:

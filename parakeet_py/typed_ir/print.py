@@ -28,7 +28,15 @@ def format_function(function: Function) -> str:
     params = ", ".join(_typed(param) for param in function.params)
     head = f"def {function.name}({params}):" + ("" if function.disjoint else "  # parameters may overlap")
     text = "\n".join([head, *_indented(_block(function.body, "return"))]) + "\n"
-    return "\n".join([text, *map(format_function, function.procedures)])
+    library = [_declaration(one) for one in function.procedures if one.library]
+    return "\n".join([text, *library, *[format_function(one) for one in function.procedures if not one.library]])
+
+
+def _declaration(procedure: Function) -> str:
+    """A procedure of the library, without its body."""
+    params = ", ".join(_typed(param) for param in procedure.params)
+    results = ", ".join(str(result.type) for result in procedure.body.results)
+    return f"library {procedure.name}({params}) -> {results or 'nothing'}"
 
 
 def format_statement(let: Let) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config
 from parakeet_py.base.errors import MissingValue, NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.call.compile import for_devices
 from parakeet_py.call.devices.call_cache import look, repeated_of
 from parakeet_py.call.give_back import run_compiled, values_of
 from parakeet_py.call.load import read_source
@@ -41,7 +42,7 @@ RECURSIVE = "a function with recursion runs on the CPU"
 
 def device_plan_of(compiled: Compiled) -> DevicePlan:
     """How a specialization runs in the memory of one device, made once."""
-    _refuse_recursion(compiled)
+    compiled = _without_procedures(compiled)
     if compiled.plan is None:
         compiled.plan = DevicePlan(compiled.typed, compiled.config, compiled.function.__code__.co_filename)
     plan: DevicePlan = compiled.plan
@@ -50,16 +51,18 @@ def device_plan_of(compiled: Compiled) -> DevicePlan:
 
 def team_plan_of(compiled: Compiled) -> TeamPlan:
     """How a specialization runs in regions, made once."""
-    _refuse_recursion(compiled)
+    compiled = _without_procedures(compiled)
     if compiled.divided is None:
         compiled.divided = TeamPlan(compiled, Foresight)
     plan: TeamPlan = compiled.divided
     return plan
 
 
-def _refuse_recursion(compiled: Compiled) -> None:
+def _without_procedures(compiled: Compiled) -> Compiled:
+    compiled = for_devices(compiled)
     if compiled.typed.procedures:
         raise UnsupportedError(RECURSIVE, compiled.template.filename)
+    return compiled
 
 
 def left_of(dispatcher: Dispatcher) -> Left:

@@ -13,12 +13,13 @@ before the region either, as a serial loop whose inner operators may be regions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from parakeet_py.base.types import INT64, Array, itemsize
 from parakeet_py.imp.ir import (
     Cell,
+    Function,
     Let,
     NewArray,
     Parallel,
@@ -62,6 +63,7 @@ class Lowering(Writer):
             Var, Const
         ] = {}  # conditions known in the piece of a loop being written, see `index_set_splitting`
         self.special: dict[type, Callable[..., None]] = {}  # other ways to lower some operators, for another target
+        self.library: Mapping[str, Function] = {}  # the procedures of the library that may be called
         self.scratch: list[Statement] | None = None
         self.task: Operand = ZERO
 

@@ -11,7 +11,7 @@ arrays may share memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,20 +47,39 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
     config
         The settings in force (none of them changes what lowering does today).
     """
-    lo, body, results, roots = _managed(function, None)
-    parts = [(one, _managed(one, lo)) for one in function.procedures]
+    library: dict[str, imp.Function] = {}
+    for one in function.procedures:
+        if one.library:
+            library[one.name] = _of_library(one, library)
+    lo, body, results, roots = _managed(function, None, library)
+    parts = [(one, _managed(one, lo, library)) for one in function.procedures if not one.library]
     failures = tuple(lo.failures)
     procedures = tuple(
         imp.Function(one.name, one.params, body, results, failures, roots) for one, (_, body, results, roots) in parts
     )
-    return imp.Function(function.name, function.params, body, results, failures, roots, procedures)
+    every = (*procedures, *library.values())
+    return imp.Function(function.name, function.params, body, results, failures, roots, every)
+
+
+_known: dict[int, tuple[typed.Function, imp.Function]] = {}  # procedures of the library, by `id`
+
+
+def _of_library(function: typed.Function, library: Mapping[str, imp.Function]) -> imp.Function:
+    """A procedure of the library, which is lowered once; those that it calls come before it."""
+    known = _known.get(id(function))
+    if known is None:
+        lo, body, results, roots = _managed(function, None, library)
+        failures = tuple(lo.failures)
+        made = imp.Function(function.name, function.params, body, results, failures, roots, library=True)
+        known = _known[id(function)] = (function, made)
+    return known[1]
 
 
 def _managed(
-    function: typed.Function, caller: Lowering | None
+    function: typed.Function, caller: Lowering | None, library: Mapping[str, imp.Function]
 ) -> tuple[Lowering, imp.Block, tuple[Operand, ...], dict[Any, frozenset[int]]]:
     """The loops of a function or, with the failures of its caller, of a procedure."""
-    lo, results = _lowered(function, {}, caller)
+    lo, results = _lowered(function, {}, caller, library)
     body, results = reuse(imp.Block(tuple(lo.sink)), results)
     body = reference_counts.manage(body, results)
     return lo, body, results, find_roots(body, function.params, function.disjoint)
@@ -80,8 +99,10 @@ def _lowered(
     function: typed.Function,
     special: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]],
     caller: Lowering | None = None,
+    library: Mapping[str, imp.Function] | None = None,
 ) -> tuple[Lowering, tuple[Operand, ...]]:
     lo = Lowering(_used(function))
+    lo.library = library or {}
     if caller is not None:
         lo.share_failures(caller)
     lo.special = special
@@ -294,10 +315,11 @@ def _opaque(lo: Lowering, outs: tuple[Var, ...], op: typed.Opaque) -> None:
 
 def _call(lo: Lowering, outs: tuple[Var, ...], op: typed.Call) -> None:
     lo.need_host()
-    failure = lo.failure(RECURSION)
+    callee = lo.library.get(op.procedure)
+    failure = lo.failure(RECURSION) if callee is None else lo.failures_of(callee.name, callee.failures)
     args = lo.operands(op.args)
     made = tuple(lo.bind(out) for out in outs)
-    lo.sink.append(imp.Call(made, op.procedure, args, op.stores, op.levels, failure, lo.pos))
+    lo.sink.append(imp.Call(made, op.procedure, args, op.stores, op.levels, failure, lo.pos, op.fresh))
 
 
 # What few functions have is only read once there is one: it would be part of every first call.

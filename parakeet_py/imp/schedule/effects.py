@@ -8,7 +8,7 @@ in them (`shows_in_arguments_only`).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from parakeet_py.imp.ir import (
     Block,
@@ -61,15 +61,22 @@ def shows_in_arguments_only(function: Function, harmless: Collection[int]) -> bo
     return not any(PYTHON in function.roots.get(array, _UNKNOWN) for array in stored)
 
 
-def _codes(procedure: Function, overflows: list[tuple[int, object]]) -> set[int]:
+def _codes(procedure: Function, overflows: list[tuple[int, object]], library: Mapping[str, int]) -> set[int]:
     """The failures that a procedure may end in."""
     found: set[int] = set()
     for statement in walk(procedure.body):
-        if isinstance(statement, Check | Call):
+        if isinstance(statement, Call) and statement.procedure in library:
+            found |= _of_library(statement, library)
+        elif isinstance(statement, Check | Call):
             found.add(statement.failure)
         elif isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
             found.update(code for code, pos in overflows if pos == statement.pos)
     return found
+
+
+def _of_library(call: Call, library: Mapping[str, int]) -> set[int]:
+    """The failures that a procedure of the library may end in, of which it has so many."""
+    return {call.failure + number for number in range(1, library[call.procedure])}
 
 
 def checks_before_effects(function: Function, harmless: Collection[int] = ()) -> frozenset[int]:
@@ -80,7 +87,9 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
     overflows: list[tuple[int, object]] = [
         (code, site.pos) for code, site in enumerate(function.failures) if site.failure.message == OVERFLOW
     ]
-    inner_codes = {code for one in function.procedures for code in _codes(one, overflows)}
+    library = {one.name: len(one.failures) for one in function.procedures if one.library}
+    inner = [one for one in function.procedures if not one.library]
+    inner_codes = {code for one in inner for code in _codes(one, overflows, library)}
 
     def shows(statement: Statement) -> bool:
         if isinstance(statement, Opaque):
@@ -93,7 +102,9 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
             if isinstance(statement, Check):
                 (after if shown else before).add(statement.failure)
             if isinstance(statement, Call):  # all that may fail in it comes after all that it may store
-                (after if shown or shows(statement) else before).update({statement.failure, *inner_codes})
+                own = statement.procedure in library
+                codes = _of_library(statement, library) if own else {statement.failure, *inner_codes}
+                (after if shown or shows(statement) else before).update(codes)
             if isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
                 here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
                 (after if shown else before).update(here)

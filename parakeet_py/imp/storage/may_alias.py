@@ -38,12 +38,14 @@ def find_roots(body: Block, params: tuple[Var, ...], disjoint: bool) -> Roots:
                 relevant.append(statement)
             case Opaque():
                 relevant.append(statement)
-            case Call(outs) if any(isinstance(out.type, Array) for out in outs):
+            case Call(outs, fresh=fresh) if any(isinstance(out.type, Array) for out in outs):
                 for out in outs:
                     if isinstance(out.type, Array):
                         roots[out] = frozenset((count,))
-                count += 1
-                relevant.append(statement)
+                        count += fresh
+                count += not fresh
+                if not fresh:
+                    relevant.append(statement)
     changed = True
     while changed:
         changed = False

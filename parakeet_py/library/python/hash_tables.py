@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from parakeet_py.library.intrinsics import allocate, cast, constant, dtype_of, generate, load, prim
-from parakeet_py.library.registry import helper
+from parakeet_py.library.registry import helper, procedure
 
 FACTOR = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd
 
@@ -61,6 +61,7 @@ def empty_table(places):
     return generate((places,), lambda i: constant(0, np.int64))
 
 
+@procedure
 @helper
 def table_of(columns, count):
     """A table for the first entries of columns, with room for as many again."""
@@ -77,6 +78,7 @@ def table_of(columns, count):
     return table
 
 
+@procedure
 @helper
 def distinct(items):
     """The different integers of an array in the order in which they come first, as a column and its length, and a

@@ -44,7 +44,7 @@ from parakeet_py.library.reductions.reductions import (
     starting,
 )
 from parakeet_py.library.reductions.scans import accumulate, can_accumulate
-from parakeet_py.library.registry import helper, method, static
+from parakeet_py.library.registry import helper, method, procedure, static
 from parakeet_py.library.shared import NO_VALUE, finish, into, reduction_axes, single_axis
 
 
@@ -435,6 +435,7 @@ def lazy_next_or(items, default):
     return default
 
 
+@procedure
 @helper
 def counted(items):
     """collections.Counter(items), as a dict."""
@@ -444,6 +445,7 @@ def counted(items):
     return made
 
 
+@procedure
 @helper
 def chosen_items(items, other, there):
     """A set of the items that are in another set, or are not."""
@@ -454,6 +456,7 @@ def chosen_items(items, other, there):
     return made
 
 
+@procedure
 @helper
 def joined_items(items, others):
     """A set of the items of both."""
@@ -465,6 +468,7 @@ def joined_items(items, others):
     return made
 
 
+@procedure
 @helper
 def all_items(items, other, there):
     """Are all items in another set, or are none?"""

@@ -108,6 +108,11 @@ class ModuleText:
                 self.symbols[name] = None
         return f"@{name}"
 
+    def declare_procedure(self, result: str, name: str, parameters: str) -> None:
+        """Declare a procedure that another module defines, which is loaded with this one."""
+        text = f"declare fastcc {result} {global_name(name)}({parameters}) nounwind"
+        self._declarations[name] = text
+
     def is_new(self, name: str) -> bool:
         """Whether a helper function is asked for the first time (its text then has to be added to `functions`)."""
         if name in self._defined:

@@ -6,6 +6,9 @@ Scalars travel in registers. An array is given as the address of its descriptor,
 arrays among the results are written to `results` in the same way, with a reference for the caller. The status comes
 first; on a failure the rest means nothing.
 
+One of the library has no levels and no floor. It stands in a module of its own, whose machine code all functions share
+(`engine.procedure_objects`): the numbers of its failures are counted from the one that the caller leaves in the context.
+
 A recursion must not end the process. `levels` is how many more of Python's calls may be made, counted down from
 `sys.getrecursionlimit()`, and `floor` the address that the stack must not reach (the end of the thread's stack, with
 room to spare): a call that would go below either fails with RecursionError. Both come from the context, where the gate
@@ -28,12 +31,13 @@ from parakeet_py.llvm.runtime.call_context import Context
 LEVELS, FLOOR = "%levels", "%floor"
 
 
-def define(procedure: ir.Function, caller: Unit) -> None:
-    """Write a procedure."""
+def define(procedure: ir.Function, caller: Unit, seen: str = "internal ") -> None:
+    """Write a procedure; `seen` is its linkage."""
     from parakeet_py.llvm.codegen.control import emit_block
 
     results = [result.type for result in procedure.results]
-    unit = Unit(procedure, caller.module, hands_back=caller.hands_back, returns=_returns(results))
+    returns, library = _returns(results), caller.library
+    unit = Unit(procedure, caller.module, hands_back=caller.hands_back, returns=returns, library=library)
     scope = Scope(unit, FunctionText(caller.module))
     f = scope.f
     given: list[str] = []
@@ -55,9 +59,10 @@ def define(procedure: ir.Function, caller: Unit) -> None:
         f.effect(f"ret {value}")
     scope.aliases.finish()
     name = global_name(_symbol(procedure.name))
-    parameters = ", ".join(["ptr %ctx", f"i64 {LEVELS}", f"ptr {FLOOR}", *given, "ptr noalias %results"])
+    limits = [] if procedure.library else [f"i64 {LEVELS}", f"ptr {FLOOR}"]
+    parameters = ", ".join(["ptr %ctx", *limits, *given, "ptr noalias %results"])
     f.effect(f"; {name}")  # functions of equal texts are one, but this one is called by its name
-    caller.module.define(f, f"define internal fastcc {unit.returns} @({parameters})", unit.attributes(f), lambda: name)
+    caller.module.define(f, f"define {seen}fastcc {unit.returns} @({parameters})", unit.attributes(f), lambda: name)
 
 
 def _symbol(name: str) -> str:
@@ -119,16 +124,22 @@ def _described(f: FunctionText, kind: Array, slots: str, first: int) -> Descript
 def call(scope: Scope, statement: ir.Call) -> None:
     """Write a call."""
     f = scope.f
-    levels, floor = _limits(scope)
-    _refuse_depth(scope, statement, levels, floor)
-    given = [f"ptr %ctx, i64 {f.binary('sub', 'i64', levels, str(statement.levels))}, ptr {floor}"]
+    callee = scope.unit.library.get(statement.procedure)
+    given = ["ptr %ctx"]
+    if callee is None:
+        levels, floor = _limits(scope)
+        _refuse_depth(scope, statement, levels, floor)
+        given += [f"i64 {f.binary('sub', 'i64', levels, str(statement.levels))}", f"ptr {floor}"]
     for argument in statement.args:
         given += _given(f, argument.type, scope.operand(argument))
     arrays = sum(slots_out(out.type) for out in statement.outs if isinstance(out.type, Array))
     taken = f.alloca(f"[{arrays} x i64]", 8) if arrays else "null"
     returns = _returns([out.type for out in statement.outs])
     name = global_name(_symbol(statement.procedure))
+    first = _count_failures(scope, callee, statement.failure) if callee is not None else None
     made = f.value(f"call fastcc {returns} {name}({', '.join(given)}, ptr {taken})")
+    if first is not None:
+        f.effect(f"store i32 {first[1]}, ptr {first[0]}")
     status = f.value(f"extractvalue {returns} {made}, 0")
     scope.leave_if(f.binary("icmp ne", "i32", status, "0"), [scope.leave(status)])
     place, slot = 1, 0
@@ -146,6 +157,26 @@ def call(scope: Scope, statement: ir.Call) -> None:
             parts.append(f.value(f"extractvalue {returns} {made}, {place}"))
             place += 1
         scope.values[out] = parts[0] if len(parts) == 1 else (parts[0], parts[1])
+
+
+def _count_failures(scope: Scope, callee: ir.Function, first: int) -> tuple[str, str] | None:
+    """Say where the numbers of failures begin for a procedure of the library; gives where that is said and what it has
+    to be again after the call, if this is one, too. Its declaration is written, if that is elsewhere."""
+    f = scope.f
+    if scope.unit.module.checks is None:
+        kinds = [kind for param in callee.params for kind in (_kinds(param.type) or ["ptr noalias readonly"])]
+        returns = _returns([result.type for result in callee.results])
+        parameters = ", ".join(["ptr", *kinds, "ptr noalias"])
+        f.module.declare_procedure(returns, _symbol(callee.name), parameters)
+    if len(callee.failures) == 1:
+        return None
+    place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.FAILURES}")
+    if not scope.unit.function.library:
+        f.effect(f"store i32 {first}, ptr {place}")
+        return None
+    own = f.value(f"load i32, ptr {place}")
+    f.effect(f"store i32 {f.binary('add', 'i32', own, str(first))}, ptr {place}")
+    return place, own
 
 
 def _limits(scope: Scope) -> tuple[str, str]:

@@ -43,12 +43,14 @@ class GeneratedCode:
     symbols : external functions that it needs: of the runtime, the C libraries, BLAS, and `pk_opaque`
     entry : the name of the function to call
     sites : in checked code, what the failure codes after those of the function stand for
+    library : the modules of the library's procedures that it calls, each behind those that it calls itself
     """
 
     text: str
     symbols: tuple[str, ...]
     entry: str
     sites: tuple[Site, ...] = ()
+    library: tuple[str, ...] = ()
 
 
 def generate(
@@ -73,11 +75,16 @@ def generate(
     module = ModuleText(host, flags, checks=checks)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
+    library: list[tuple[str, tuple[str, ...]]] = []
     if function.procedures:
         from parakeet_py.llvm.codegen import calls
 
+        unit.library = {one.name: one for one in function.procedures if one.library}
         for procedure in function.procedures:
-            calls.define(procedure, unit)
+            if procedure.library and checks is None:
+                library.append(_of_library(procedure, unit, host, flags))
+            else:
+                calls.define(procedure, unit)
     scope = Scope(unit, FunctionText(module))
     slot = 0
     for parameter in function.params:
@@ -97,4 +104,20 @@ def generate(
     entry = re.sub(r"\W", "_", function.name, flags=re.ASCII) + ".call"
     module.define(scope.f, signature, unit.attributes(scope.f), lambda: global_name(entry))
     sites = () if checks is None else tuple(checks.sites)
-    return GeneratedCode(module.text(), tuple(module.symbols), entry, sites)
+    symbols = dict.fromkeys([*module.symbols, *(symbol for _, needed in library for symbol in needed)])
+    return GeneratedCode(module.text(), tuple(symbols), entry, sites, tuple(text for text, _ in library))
+
+
+_known: dict[tuple[int, HostInfo, str], tuple[ir.Function, tuple[str, tuple[str, ...]]]] = {}
+
+
+def _of_library(procedure: ir.Function, caller: Unit, host: HostInfo, flags: str) -> tuple[str, tuple[str, ...]]:
+    """The module of a procedure of the library, written once, and the external functions that it needs."""
+    from parakeet_py.llvm.codegen import calls
+
+    key = (id(procedure), host, flags)
+    if key not in _known:
+        module = ModuleText(host, flags)
+        calls.define(procedure, Unit(procedure, module, library=caller.library), "")
+        _known[key] = (procedure, (module.text(), tuple(module.symbols)))
+    return _known[key][1]

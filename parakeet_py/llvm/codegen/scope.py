@@ -14,7 +14,9 @@ from parakeet_py.base.types import Array, Object, Scalar, Type, is_complex, real
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.arrays import AliasScopes, AnyValue, Descriptor, complete, field_names, field_type
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText, constant, is_literal
+from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.typed_ir.ir import Const, Operand, Var
+from parakeet_py.typed_ir.semantics import OVERFLOW
 
 _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
@@ -31,6 +33,7 @@ class Unit:
     extents: frozenset[Var] | None = None  # variables that are extents of arrays, once they are asked for
     is_region: bool = False  # its outermost function is a region itself
     returns: str = "i32"  # what its outermost function returns: the status, and after it results of a procedure
+    library: dict[str, ir.Function] = field(default_factory=dict)  # the procedures of the library, by name
 
     def attributes(self, f: FunctionText) -> str:
         """The attributes of a finished LLVM function."""
@@ -51,7 +54,17 @@ class Unit:
         f = scope.f
         function = f.module.declare("void", "pk_fail", f"ptr{', i64' * 8}", "cold nounwind")
         words = "".join(f", i64 {item}" for item in [*arguments, *"000000"][:6])
-        return [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}{words})", scope.leave(str(code))]
+        if not self.function.library or code >= len(self.function.failures):  # that of a check of machine code
+            return [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}{words})", scope.leave(str(code))]
+        place, first, status, wide = (f.fresh(name) for name in ("place", "first", "status", "wide"))
+        return [
+            f"{place} = getelementptr inbounds i8, ptr %ctx, i64 {Context.FAILURES}",
+            f"{first} = load i32, ptr {place}",
+            f"{status} = add i32 {first}, {code}",
+            f"{wide} = sext i32 {status} to i64",
+            f"call void {function}(ptr %ctx, i64 {order}, i64 {wide}{words})",
+            scope.leave(status),
+        ]
 
     def leave(self, scope: Scope, status: str) -> str:
         """The instruction that leaves the LLVM function with a status."""
@@ -64,7 +77,7 @@ class Unit:
 
     def overflow_code(self, pos: object) -> int:
         """The failure code of an integer overflow at a place."""
-        codes = [code for code, site in enumerate(self.function.failures) if site.failure.exception == "OverflowError"]
+        codes = [code for code, site in enumerate(self.function.failures) if site.failure.message == OVERFLOW]
         here = [code for code in codes if self.function.failures[code].pos == pos]
         if not codes:
             raise ValueError(f"{self.function.name} has checked arithmetic but no OverflowError among its failures")

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 from parakeet_py.base.errors import CodegenError
-from parakeet_py.llvm.engine import c_symbols, object_loader, perf_symbols
+from parakeet_py.llvm.engine import c_symbols, object_loader, perf_symbols, procedure_objects
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.engine.llvm_library import Library, Module, TargetMachine, library, optimize, text_of
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError, UnsupportedObject
@@ -167,46 +167,61 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
         return machine.emitted(module)
 
 
-def compile_divided(text: str, most: int, *, level: int = 3, vectorize: bool = True) -> bytes:
+def compile_divided(
+    text: str, most: int, library: Sequence[str] = (), *, level: int = 3, vectorize: bool = True
+) -> bytes:
     """Compile a module in up to `most` parts, side by side; gives objects that `load` takes as one.
 
     Parameters
     ----------
     text, level, vectorize : as for `compile_ir`
+    library : modules that this one refers to, each behind those that it refers to itself; they are compiled if they
+        have not been compiled before
 
     Raises
     ------
     CodegenError
         As `compile_ir` does.
     """
-    if most < 2 or not object_loader.supported():
-        return compile_ir(text, level=level, vectorize=vectorize)
-    parts = divide(text, min(most, MOST_PARTS))
-    if len(parts) == 1:
-        return compile_ir(text, level=level, vectorize=vectorize)
+    parts = [text] if most < 2 or not object_loader.supported() else divide(text, min(most, MOST_PARTS))
+    found = {one: procedure_objects.find(one) for one in library}
+    missing = [one for one, code in found.items() if code is None]
+    made = _compile_all([*parts, *missing], most, level, vectorize)
+    for one, code in zip(missing, made[len(parts) :], strict=True):
+        procedure_objects.keep(one, code)
+        found[one] = code
+    before = [code for code in found.values() if code is not None]
+    objects = [*before, *made[1 : len(parts)], made[0]]  # each refers to those before it
+    return object_loader.joined(objects) if len(objects) > 1 else objects[0]
+
+
+def _compile_all(parts: Sequence[str], most: int, level: int, vectorize: bool) -> list[bytes]:
+    """The objects of modules, compiled side by side."""
+    if most < 2 or len(parts) < 2:
+        return [compile_ir(part, level=level, vectorize=vectorize) for part in parts]
     objects: list[bytes | BaseException] = [b""] * len(parts)
+    waiting = iter(range(len(parts)))
 
-    def compile_part(number: int) -> None:
-        try:
-            objects[number] = compile_ir(parts[number], level=level, vectorize=vectorize)
-        except BaseException as error:
-            objects[number] = error
+    def compile_parts() -> None:
+        for number in waiting:
+            try:
+                objects[number] = compile_ir(parts[number], level=level, vectorize=vectorize)
+            except BaseException as error:
+                objects[number] = error
 
-    others = {number: threading.Thread(target=compile_part, args=(number,)) for number in range(1, len(parts))}
-    started = {number: other for number, other in others.items() if started_thread(other)}
+    others = [threading.Thread(target=compile_parts) for _ in range(min(most, len(parts)) - 1)]
+    started = [other for other in others if started_thread(other)]
     try:
-        for number in range(len(parts)):
-            if number not in started:
-                compile_part(number)
+        compile_parts()
     finally:
-        for other in started.values():
+        for other in started:
             other.join()
     made: list[bytes] = []
     for one in objects:
         if isinstance(one, BaseException):
             raise one
         made.append(one)
-    return object_loader.joined([*made[1:], made[0]])  # the first part refers to the others
+    return made
 
 
 def started_thread(thread: threading.Thread) -> bool:

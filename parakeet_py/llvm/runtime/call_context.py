@@ -22,9 +22,10 @@ class Context:
     LEVELS: Final = 88  # i64: how many calls deep a recursion may go, where there is one
     FLOOR: Final = 96  # ptr: the address that the stack must not come down to in it
     FLAGS: Final = 104  # i32: floating-point flags that parts of parallel regions have set
+    FAILURES: Final = 108  # i32: what the numbers of failures of the library's procedure that runs are counted from
     THREAD: Final = 112  # ptr: the thread state that the gate restores; 1: the GIL is held, 0: no gate made the call
     DUE: Final = 120  # i64: when signals are looked at next, in nanoseconds
-    SIZE: Final = 128  # bytes 108 to 111 are reserved
+    SIZE: Final = 128
 
 
 BLOCK_HEADER: Final = 64  # bytes from a block (its header) to its payload

@@ -91,6 +91,7 @@ class Procedures:
         self.all: list[Any] = []
         self.active: list[Any] = []
         self.refused: list[tuple[Frame, tuple[Template, ...]]] = []
+        self.library: dict[str, ir.Function] = {}  # those of the library that are called, by name
 
 
 class Arguments:
@@ -370,6 +371,10 @@ class Context(ABC):
         return len(self.python.sites) - 1
 
     # ---- the vocabulary ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def apart(self, frame: Frame) -> Context:
+        """The state of a specialization of its own, of a call that knows nothing of what is around it."""
 
     @abstractmethod
     def narrowed(self, value: VariantV | TaggedScalar) -> Value:

@@ -261,8 +261,9 @@ def stored_params(function: ir.Function) -> frozenset[int]:
             match let.op:
                 case ir.AnyView(view_base):
                     roots[let.outs[0]] = base(view_base)
-                case ir.Call(_, args):
-                    everywhere = frozenset(one for arg in args if isinstance(arg, ir.Var) for one in base(arg))
+                case ir.Call(_, args, fresh=fresh):
+                    given = () if fresh else args
+                    everywhere = frozenset(one for arg in given if isinstance(arg, ir.Var) for one in base(arg))
                     roots.update((out, everywhere) for out in let.outs if isinstance(out.type, Array))
                 case ir.Opaque(_, args):
                     written.update(*(base(arg) for arg in args if isinstance(arg.type, Array)))

@@ -104,6 +104,10 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 
+def _any_caller() -> None:
+    """What calls a procedure of the library."""
+
+
 @record(frozen=False)
 class Specialization:
     """What specialization gives: the typed function, how to box its results, and what happened on the way."""
@@ -167,6 +171,11 @@ class Specializer(Context):
     def missing(self, what: str) -> UnsupportedError:
         """What the user is told of a fact that is known and still asked for."""
         return UnsupportedError.at(self.function, self.pos, what or "the function depends on too many values")
+
+    def apart(self, frame: Frame) -> Specializer:
+        made = Specializer(frame.function, _any_caller, Signature((), (), True, ()), {}, strict=True)
+        made.frames.append(frame)
+        return made
 
     def _specialize(self) -> Specialization:
         if self.function.generator:

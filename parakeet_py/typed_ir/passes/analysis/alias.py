@@ -8,7 +8,7 @@ overlap at most where both are only read, which orders nothing), else they are o
 
 Python code behind an `Opaque` may read and write every parameter, all that was ever handed to such code and all that
 came from it (the *world*), and what it returns may be a view of any of that. A `Call` reads the arrays it is given,
-writes those it says it stores into, and may give views of them.
+writes those it says it stores into, and may give views of them if what it gives is not fresh.
 """
 
 from __future__ import annotations
@@ -179,12 +179,15 @@ class Aliases:
                         if isinstance(out.type, Array):
                             self._atoms[out] = frozenset((out,))
                             self._from_python.append(out)
-                case Call(_, args):
+                case Call(_, args, fresh=fresh):
                     for out in outs:
                         if isinstance(out.type, Array):
                             self._atoms[out] = frozenset((out,))
-                        for arg in args:
-                            self._flow(arg, out)
+                            if fresh and not self._settled:
+                                self._made.add(out)
+                        if not fresh:
+                            for arg in args:
+                                self._flow(arg, out)
             for inner in blocks_of(op):
                 self._collect(inner)
             self._bound(outs)
@@ -225,11 +228,12 @@ class Aliases:
                 effects.reads |= self.world
                 effects.writes |= self.world
                 effects.fails = effects.calls = True
-            case Call(_, args):
+            case Call(_, args, fails=fails):
                 for arg in args:
                     if isinstance(arg, Var) and isinstance(arg.type, Array):
                         effects.reads |= self.atoms(arg)
-                effects.fails = effects.calls = True
+                effects.calls = True
+                effects.fails |= fails
             case Check():
                 effects.fails = True
         for inner in blocks_of(op):

@@ -21,7 +21,7 @@ from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.instances import instances
 from parakeet_py.typed_ir.specialize.opaque import python_closures
 from parakeet_py.typed_ir.specialize.paths import generators, iterator_consumption
-from parakeet_py.typed_ir.specialize.python import known_calls, procedures
+from parakeet_py.typed_ir.specialize.python import known_calls, library_procedures, procedures
 from parakeet_py.typed_ir.specialize.python.inlined_functions import is_accelerated
 from parakeet_py.typed_ir.specialize.restarts import TooDeep
 from parakeet_py.typed_ir.specialize.values import (
@@ -145,6 +145,10 @@ def run_frame(s: Context, frame: Any) -> Value:
     """The value of a call: its body inlined, or a call of a procedure if it is recursive."""
     if frame.function.generator:
         return generators.begun(s, frame)
+    if registry.is_procedure(frame.namespace.owner) and frame.closure is None:
+        made = library_procedures.called(s, frame)
+        if made is not None:
+            return made
     if frame.namespace.trusted:
         return inlined(s, frame)
     value = procedures.called(s, frame)

@@ -424,12 +424,17 @@ def _disjoint(all_roots: Iterable[frozenset[int]]) -> bool:
 
 
 def attached(s: Context, function: ir.Function) -> ir.Function:
-    """The typed function with the procedures that it calls, which have what they read of it as further parameters."""
+    """The typed function with the procedures that it calls, which have what they read of it as further parameters;
+    those of the library come last, each behind those that it calls itself."""
     made = {one.name: one.function for one in s.procedures.all if one.function is not None and not one.failed}
-    used = _reached(function.body, made)
+    library = s.procedures.library
+    used = _reached(function.body, made | library)
     if not used:
         return function
-    calls = {name: _called_in(used[name].body) for name in used}
+    of_library = tuple(one for name, one in library.items() if used.pop(name, None) is not None)
+    if not used:
+        return replace(function, procedures=of_library)
+    calls = {name: [one for one in _called_in(used[name].body) if one in used] for name in used}
     extra = {
         name: {var: None for var in free_variables(one.body) if var not in one.params} for name, one in used.items()
     }
@@ -458,7 +463,7 @@ def attached(s: Context, function: ir.Function) -> ir.Function:
             break
         stores = found
     body = _Storing(stores).block(_Extended(extra).block(function.body))
-    return replace(function, body=body, procedures=tuple(whole.values()))
+    return replace(function, body=body, procedures=(*whole.values(), *of_library))
 
 
 def _called_in(block: ir.Block) -> list[str]:
@@ -485,7 +490,7 @@ class _Extended(Rewriter):
         self.extra = extra
 
     def statement(self, let: ir.Let) -> Sequence[ir.Let] | None:
-        if not isinstance(let.op, ir.Call) or not self.extra[let.op.procedure]:
+        if not isinstance(let.op, ir.Call) or not self.extra.get(let.op.procedure):
             return self.descend(let)
         op = replace(let.op, args=(*let.op.args, *self.extra[let.op.procedure]))
         return (ir.Let(let.outs, op, let.pos),)
@@ -499,7 +504,7 @@ class _Storing(Rewriter):
         self.stores = stores
 
     def statement(self, let: ir.Let) -> Sequence[ir.Let] | None:
-        if not isinstance(let.op, ir.Call) or let.op.stores == self.stores[let.op.procedure]:
+        if not isinstance(let.op, ir.Call) or let.op.stores == self.stores.get(let.op.procedure, let.op.stores):
             return self.descend(let)
         return (ir.Let(let.outs, replace(let.op, stores=self.stores[let.op.procedure]), let.pos),)
 
