@@ -54,7 +54,7 @@ class Unit:
         f = scope.f
         function = f.module.declare("void", "pk_fail", f"ptr{', i64' * 8}", "cold nounwind")
         words = "".join(f", i64 {item}" for item in [*arguments, *"000000"][:6])
-        if not self.function.library or code >= len(self.function.failures):  # that of a check of machine code
+        if not self.function.library or not 0 < code < len(self.function.failures):  # none of those of the source
             return [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}{words})", scope.leave(str(code))]
         place, first, status, wide = (f.fresh(name) for name in ("place", "first", "status", "wide"))
         return [
