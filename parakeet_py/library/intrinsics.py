@@ -60,6 +60,11 @@ def load(array: Any, *indices: Any) -> Any:
     _intrinsic("load")
 
 
+def store(array: Any, index: Any, value: Any) -> None:
+    """array[index] = value for an integer, at an index of a 1-D array that the caller knows to be in range."""
+    _intrinsic("store")
+
+
 def extent_is_one(array: Any, axis: Any) -> bool | None:
     """Whether a known axis has extent 1, as far as that is known; else None."""
     _intrinsic("extent_is_one")

@@ -10,20 +10,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_py.library.intrinsics import allocate, cast, constant, dtype_of, generate, load, prim
+from parakeet_py.library.intrinsics import allocate, cast, constant, dtype_of, generate, load, prim, store
 from parakeet_py.library.registry import helper, procedure
 
 FACTOR = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd
 
 
 def place_of(keys, mask):
-    """Where the search for a key begins."""
+    """Where the search for a key begins: an np.int64, whose arithmetic wraps, as all that has to do with places."""
     h = constant(FACTOR, np.uint64)
     half = constant(32, np.uint64)
     for key in keys:
         h = (h ^ cast(key, np.uint64)) * constant(FACTOR, np.uint64)
         h = h ^ (h >> half)
-    return int(cast(h & cast(mask, np.uint64), np.int64))
+    return cast(h & cast(mask, np.uint64), np.int64)
+
+
+def mask_of(table):
+    return cast(table.shape[0] - 1, np.int64)
+
+
+def entry_at(table, place):
+    """The number of the entry at a place, -1 for none."""
+    return load(table, place) - constant(1, np.int64)
+
+
+def next_place(place, mask):
+    return (place + constant(1, np.int64)) & mask
 
 
 def word_of(value):
@@ -47,13 +60,13 @@ def is_entry(columns, keys, entry):
 @helper
 def find_entry(table, columns, keys):
     """The number of the entry of a key, or -1, and the place in the table where it is or would be."""
-    mask = table.shape[0] - 1
+    mask = mask_of(table)
     place = place_of(keys, mask)
-    entry = int(load(table, place)) - 1
+    entry = entry_at(table, place)
     while entry >= 0 and not is_entry(columns, keys, entry):
-        place = (place + 1) & mask
-        entry = int(load(table, place)) - 1
-    return entry, place
+        place = next_place(place, mask)
+        entry = entry_at(table, place)
+    return int(entry), int(place)
 
 
 @helper
@@ -69,12 +82,12 @@ def table_of(columns, count):
     while places < 4 * count:
         places = 2 * places
     table = empty_table(places)
-    mask = places - 1
+    mask = mask_of(table)
     for entry in range(count):
         place = place_of(keys_at(columns, entry), mask)
-        while int(load(table, place)) != 0:
-            place = (place + 1) & mask
-        table[place] = entry + 1
+        while load(table, place) != 0:
+            place = next_place(place, mask)
+        store(table, place, entry + 1)
     return table
 
 
@@ -94,7 +107,7 @@ def distinct(items):
         item = load(items, i)
         entry, place = find_entry(table, [column], [int(item)])
         if entry < 0:
-            column[found] = item
+            store(column, found, item)
             found = found + 1
-            table[place] = found
+            store(table, place, found)
     return column, found, table

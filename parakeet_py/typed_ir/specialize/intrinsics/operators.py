@@ -211,6 +211,16 @@ def _load(s: Context, array: Value, *indices: Value) -> Value:
     return ScalarV(b.emit1(ir.Load(array.var, place), Scalar(array.dtype)))
 
 
+@handles(words.store)
+def _store(s: Context, array: Value, index: Value, value: Value) -> Value:
+    b = s.builder
+    assert isinstance(array, ArrayV) and array.rank == 1
+    s.will_store(array)
+    item = b.cast(scalar_operand(s, value), Scalar(array.dtype))
+    b.emit(ir.Store(array.var, (b.cast(scalar_operand(s, index), PYINT),), item))
+    return NONE
+
+
 @handles(words.allocate)
 def _allocate(s: Context, shape: Value, dtype: Value, order: Value | None = None) -> Value:
     extents = extents_of(s, shape)
