@@ -90,7 +90,7 @@ class _Mark:
             for out in let.outs:
                 self.owner[out] = let
             kind = op.__class__
-            if kind is Check or kind is Opaque or (kind is Call and (op.fails or op.stores)):
+            if kind is Check or kind is Opaque or (isinstance(op, Call) and (op.fails or op.stores)):
                 must.append(let)
             elif written := arrays_written(op):
                 atoms = frozenset().union(*map(self.aliases.atoms, written))

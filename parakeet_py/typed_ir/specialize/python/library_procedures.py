@@ -258,9 +258,7 @@ def _make(s: Context, frame: Frame, given: Sequence[Value], places: _Places, key
     while _names.setdefault(name, key) != key:
         name += "_"
     disjoint = len(places.roots) == sum(isinstance(param.type, Array) for param in params)
-    function = ir.Function(
-        name, tuple(params), body, frame.function.filename, disjoint, inner=True, library=True
-    )
+    function = ir.Function(name, tuple(params), body, frame.function.filename, disjoint, inner=True, library=True)
     memory = [one.roots for one in _arrays(result)]
     fresh = all(one.isdisjoint(roots) for one in memory) and len(frozenset().union(*memory)) == len(memory)
     return _Made(
