@@ -368,9 +368,9 @@ class Opaque:
 @record
 class Call:
     """Call one of the function's procedures by its name; `stores` are the positions of the arrays it may store into.
-    Array results hand a reference to the caller; each is new memory of its own if they are `fresh`. Fails with `failure`
-    when it is one of too many: `levels` more. A procedure of the library (no levels) has failures of its own: number n
-    of them is number `failure` + n here."""
+    Array results hand a reference to the caller; each is new memory of its own if they are `fresh`. Fails with
+    `failure` when it is one of too many: `levels` more. A procedure of the library (no levels) has failures of its own:
+    number n of them is number `failure` + n here."""
 
     outs: Bounds
     procedure: str

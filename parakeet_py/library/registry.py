@@ -5,7 +5,7 @@
     @method("mean")                 an ndarray method of that name (first parameter: the array)
     @scalar_function_of(np.sinc)    the loop of a ufunc over scalars (applied elementwise)
     @helper                         a function compiled code may call by name
-    @procedure                      a helper that is called rather than inlined (see `specialize.python.library_procedures`)
+    @procedure                      a helper that is called, not inlined (see `library_procedures` of the specializer)
     @static                         an ordinary Python function run at compile time on known arguments
 
 A module of the library is imported when something it defines is met; `index` says which one that is. What users
@@ -85,8 +85,8 @@ def helper(body: F) -> F:
 
 
 def procedure(body: F) -> F:
-    """Make a helper a procedure, specialized and compiled once for each kind of arguments: its body is long, and a run of
-    it takes longer than a call of it, or is rare."""
+    """Make a helper a procedure, specialized and compiled once for each kind of arguments: its body is long, and a run
+    of it takes longer than a call of it, or is rare."""
     _procedures.add(id(body))
     return body
 

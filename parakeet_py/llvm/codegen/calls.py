@@ -7,7 +7,7 @@ arrays among the results are written to `results` in the same way, with a refere
 first; on a failure the rest means nothing.
 
 One of the library has no levels and no floor. It stands in a module of its own, whose machine code all functions share
-(`engine.procedure_objects`): the numbers of its failures are counted from the one that the caller leaves in the context.
+(`engine.procedure_objects`): its failures are counted from the number that the caller leaves in the context.
 
 A recursion must not end the process. `levels` is how many more of Python's calls may be made, counted down from
 `sys.getrecursionlimit()`, and `floor` the address that the stack must not reach (the end of the thread's stack, with

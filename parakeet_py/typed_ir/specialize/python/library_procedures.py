@@ -13,7 +13,7 @@ path, such as finding a key, is inlined.
 
 *Kinds of arguments* are coarse: the types of scalars, dtype, rank and layout of arrays; of integers also whether they
 are known to be small or not negative, which decides checks. Known numbers stay known. A list or set is its length and
-columns. What is of another kind, a call whose exceptions are caught, and one in an element function are inlined as ever.
+columns. What is of another kind, a call whose exceptions are caught, and one in an element function are inlined.
 """
 
 from __future__ import annotations
@@ -137,19 +137,18 @@ class _Places:
 def _kind(s: Context, value: Value, places: _Places) -> object:
     """What a procedure knows of an argument."""
     match value:
-        case ScalarV(ir.Const(number, kind)):
-            return "known", repr(number), kind.dtype, kind.python
+        case ScalarV(ir.Const(number)):
+            return "known", repr(number), value.dtype, value.python
         case ScalarV(operand):
             return value.dtype, value.python, *_facts(s, operand)
-        case ArrayV(var):
-            kind = var.type
-            assert isinstance(kind, Array)
-            return "array", kind.dtype, kind.rank, kind.layout, value.readonly, value.order, places.number(value)
+        case ArrayV():
+            layout = value.type.layout
+            return "array", value.dtype, value.rank, layout, value.readonly, value.order, places.number(value)
         case Static(None | bool() | int() | float() | str() | np.dtype() as known):
             return "static", type(known).__name__, str(known)
         case TupleV(items, kind, None):
             return kind, *[_kind(s, item, places) for item in items]
-        case GrowV(length, columns, item, ()):
+        case GrowV(_, columns, item, ()):
             return "list", _item_kind(item), *[_kind(s, column, places) for column in columns]
         case MapV(entries, table, kind):
             return kind, _kind(s, entries, places), _kind(s, table, places)
