@@ -35,7 +35,7 @@ from parakeet_py.base.interrupts import poll
 from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments
-from parakeet_py.signature.facts import FewerAttributes, KnownValue, is_held
+from parakeet_py.signature.facts import Facts, FewerAttributes, KnownValue, is_held
 from parakeet_py.signature.results import Result
 from parakeet_py.signature.specs import FunctionSpec, Signature, Source, Spec
 from parakeet_py.typed_ir import ir
@@ -108,6 +108,10 @@ def _any_caller() -> None:
     """What calls a procedure of the library."""
 
 
+def _extended(signature: Signature, source: Source) -> Signature:
+    raise UnsupportedError(f"a procedure of the library that reads {source}")
+
+
 @record(frozen=False)
 class Specialization:
     """What specialization gives: the typed function, how to box its results, and what happened on the way."""
@@ -173,7 +177,7 @@ class Specializer(Context):
         return UnsupportedError.at(self.function, self.pos, what or "the function depends on too many values")
 
     def apart(self, frame: Frame) -> Specializer:
-        made = Specializer(frame.function, _any_caller, Signature((), (), True, ()), {}, strict=True)
+        made = Specializer(frame.function, _any_caller, Signature(()), Facts(), {}, _extended, strict=True)
         made.frames.append(frame)
         return made
 

@@ -41,16 +41,7 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     types_of,
 )
 from parakeet_py.typed_ir.specialize.python.shared_state import Unfit
-from parakeet_py.typed_ir.specialize.restarts import (
-    FieldsMayChange,
-    HandBack,
-    NeedHidden,
-    NeedObservation,
-    NeedStatic,
-    NeedText,
-    NeedUnroll,
-    NeedWhole,
-)
+from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.results import stored_params
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -67,10 +58,8 @@ from parakeet_py.typed_ir.specialize.values import (
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
-_ENDS = (
-    *(UnsupportedError, NoSourceError, HandBack, Unfit, FieldsMayChange, NeedHidden, NeedObservation),
-    *(NeedStatic, NeedText, NeedUnroll, NeedWhole),
-)  # of a walk that does not succeed without its caller
+_ENDS = (UnsupportedError, NoSourceError, HandBack, Unfit, NeedObservation, Restart)
+"""Of a walk that does not succeed without its caller."""
 
 
 @record(eq=False)
@@ -95,7 +84,8 @@ _names: dict[str, object] = {}
 
 def called(s: Context, frame: Frame) -> Value | None:
     """The value of a call of a helper that is marked; None if it has to be inlined."""
-    if s.guards or s.elements.in_body:
+    holder = s.procedures.active[-1] if s.procedures.active else None
+    if s.guards or s.elements.in_body > (holder.in_body if holder is not None else 0):
         return None
     given = [frame.env[param.var] for param in frame.function.params]
     places = _Places()
@@ -217,7 +207,7 @@ def _inside(c: Context, s: Context, value: Value, places: _Places, roots: Sequen
 
 def _param(c: Context, kind: Any, params: list[ir.Var]) -> ir.Var:
     params.append(ir.Var("p", kind))
-    c.builder.home[params[-1]] = c.builder.scopes[0]
+    c.builder.home[params[-1]] = c.builder.outermost
     return params[-1]
 
 
@@ -249,10 +239,10 @@ def _make(s: Context, frame: Frame, given: Sequence[Value], places: _Places, key
         own.env[param.var] = _inside(c, s, value, places, roots, params)
     value = c.settle([c.run(frame.function.body)[0]])[0]
     result = _result(value)
-    if c.python.sites or c.hidden or c.python.read_late or c.python.module_reads or c.procedures.all:
+    if c.found or c.python.sites or c.hidden or c.python.read_late or c.python.module_reads or c.procedures.all:
         raise Unfit
     leaves = join.leaves_of(c, value, result)
-    body = ir.Block(tuple(c.builder.scopes[0].statements), tuple(leaves))
+    body = ir.Block((*c.builder.entry.statements, *c.builder.outermost.statements), tuple(leaves))
     name = f"{frame.function.name}_{crc32(repr(key).encode()):08x}"
     while _names.setdefault(name, key) != key:
         name += "_"
