@@ -91,10 +91,6 @@ class Touched:
                 )
             case ir.AnyView(base):
                 self._views[outs[0]] = base, tuple(_Axis(None, None, None) for _ in range(_rank(base)))
-            case ir.Matmul(out, left, right):
-                for array in (left, right):
-                    self._access(self.reads, array, (None,) * _rank(array))
-                self._access(self.writes, out, (None,) * _rank(out))
             case ir.If() | ir.For() | ir.While():
                 if any(isinstance(var.type, Array) for var in (*outs, *getattr(op, "params", ()))):
                     self.traced = False  # which array it is depends on the way taken
@@ -106,6 +102,10 @@ class Touched:
                 self._space(op)
                 self._local.update(out for out in outs if isinstance(out.type, Array))
             case _:
+                for array in ir.arrays_read(op):
+                    self._access(self.reads, array, (None,) * _rank(array))
+                for array in ir.arrays_written(op):
+                    self._access(self.writes, array, (None,) * _rank(array))
                 self._local.update(out for out in outs if isinstance(out.type, Array))
         for block in ir.blocks_of(op):
             self._block(block)
