@@ -293,3 +293,28 @@ def powers_of_rows(x, exponents):
     for i in range(4):
         out[i] = abs(x[i]) ** exponents[i]
     return out
+
+
+PARTS = [0.0, -0.0, 1.0, -2.5, np.nan, np.inf, -np.inf]
+EVERY_COMPLEX = [complex(real, imag) for real in PARTS for imag in PARTS]
+BOUNDS = [
+    (1 + 2j, 3 + 0j),
+    (complex(-1, np.nan), 3 + 0j),
+    (0j, complex(np.nan, 1)),
+    (complex(np.inf, np.nan), 1j),
+    (None, 3),
+]
+
+
+@program([(arr("c16", 49, values=EVERY_COMPLEX), low, high) for low, high in BOUNDS])
+def clipped_complex(x, low, high):
+    return np.clip(x, low, high)
+
+
+POWERS = [1, 2, 3, 4, -1, 1000.0, 2.5, -1.5, 3 + 0j, complex(np.inf, np.nan), complex(np.inf, np.inf), complex(-np.inf, 1), 0.5 + 2j]
+
+
+@program([(arr("c16", 49, values=EVERY_COMPLEX), exponent) for exponent in POWERS])
+def complex_powers_of_infinities(x, exponent):
+    y = np.power(x, exponent)
+    return np.isnan(y.real), np.isnan(y.imag), np.isinf(y.real), np.isinf(y.imag)

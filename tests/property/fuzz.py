@@ -70,6 +70,10 @@ def recipes_text(recipes: tuple[Any, ...]) -> str:
             return f"({''.join(text(one) + ', ' for one in recipe)})"
         if isinstance(recipe, type):
             return f"np.{recipe.__name__}" if issubclass(recipe, np.generic) else recipe.__name__
+        if isinstance(recipe, np.complexfloating):
+            return f"np.{type(recipe).__name__}({text(complex(recipe))})"
+        if isinstance(recipe, complex):
+            return f"complex({recipe.real!r}, {recipe.imag!r})"
         if not isinstance(recipe, Array | Attributes | Nested):
             return repr(recipe)
         return f"{type(recipe).__name__}({', '.join(text(getattr(recipe, one.name)) for one in fields(recipe))})"

@@ -112,8 +112,9 @@ class Mixed:
         if kind in PYTHON:
             return str(self.pick(CONSTANTS[kind]))
         value = self.pick(numbers_of(kind))
-        text = repr(value).replace("nan", "math.nan").replace("inf", "math.inf")
-        return f"np.{np.dtype(kind).type.__name__}({text.strip('()')})"
+        text = f"complex({value.real}, {value.imag})" if isinstance(value, complex) else repr(value)
+        text = text.replace("nan", "math.nan").replace("inf", "math.inf")
+        return f"np.{np.dtype(kind).type.__name__}({text})"
 
     def scalar(self, kind: str) -> str:
         """An expression of this type."""

@@ -86,6 +86,18 @@ def fmin(x, y):
     return prim("select", is_nan(y) | less_equal(x, y), x, y)
 
 
+def complex_clip(x, low, high):
+    """Bounds are compared by real parts, then by imaginary ones, also beside NaN: not as `maximum` and `minimum` do."""
+
+    def below(a, b):
+        real, imag = prim("real", a), prim("imag", a)
+        other_real, other_imag = prim("real", b), prim("imag", b)
+        return prim("select", real == other_real, imag < other_imag, real < other_real)
+
+    raised = prim("select", is_nan(x) | below(low, x), x, low)
+    return prim("select", is_nan(raised) | below(raised, high), raised, high)
+
+
 @scalar_function_of(np.rint)
 def rint(z):
     return prim("complex", prim("rint", prim("real", z)), prim("rint", prim("imag", z)))
@@ -247,6 +259,37 @@ def sqrt(z):
     return made(real, imag, z)
 
 
+def infinite_direction(x, y):
+    """Of a number with infinite parts: these as ones, the others as zeros, with their signs; the number itself if not."""
+    wide, high = prim("isinf", x), prim("isinf", y)
+    zero, one = constant(0.0, dtype_of(x)), constant(1.0, dtype_of(x))
+    infinite = wide | high
+    real = prim("copysign", prim("select", wide, one, zero), x)
+    imag = prim("copysign", prim("select", high, one, zero), y)
+    return infinite, prim("select", infinite, real, x), prim("select", infinite, imag, y)
+
+
+def without_nan(x):
+    """Zero in place of NaN, with its sign."""
+    return prim("select", prim("isnan", x), prim("copysign", constant(0.0, dtype_of(x)), x), x)
+
+
+def product(a, b, c, d):
+    """(a + ib) * (c + id) as C multiplies: an infinity times anything is one, also beside NaN (C99, annex G.5.1)."""
+    infinity = constant(INFINITY, dtype_of(a))
+    ac, bd, ad, bc = a * c, b * d, a * d, b * c
+    x, y = ac - bd, ad + bc
+    left, a, b = infinite_direction(a, b)
+    right, c, d = infinite_direction(c, d)
+    beyond = prim("isinf", ac) | prim("isinf", bd) | prim("isinf", ad) | prim("isinf", bc)
+    lost = prim("isnan", x) & prim("isnan", y) & (left | right | beyond)
+    a, b, c, d = without_nan(a), without_nan(b), without_nan(c), without_nan(d)
+    return (
+        prim("select", lost, infinity * (a * c - b * d), x),
+        prim("select", lost, infinity * (a * d + b * c), y),
+    )
+
+
 def complex_power(base, exponent):
     """base ** exponent: by squaring for small whole exponents, else exp(exponent * log(base))."""
     br, bi = parts(exponent)
@@ -259,14 +302,16 @@ def complex_power(base, exponent):
         result = prim("select", left % 2 == 1, result * square, result)
         square = square * square
         left = left // 2
+    # Those without a product with 1, which changes infinities.
+    for exactly, power in ((1.0, base), (2.0, base * base), (3.0, base * (base * base))):
+        result = prim("select", br == exactly, power, result)
     powers = prim("select", br < 0.0, one / result, result)
     x, y = parts(base)
-    size, angle = log_parts(x, y)
-    real, imag = exp_parts(br * size - bi * angle, br * angle + bi * size)
+    real, imag = exp_parts(*product(br, bi, *log_parts(x, y)))
     general = prim("select", whole, powers, made(real, imag, base))
     zero = (x == 0.0) & (y == 0.0) & ~((br == 0.0) & (bi == 0.0))
-    lost = made(constant(NAN, "float64"), constant(NAN, "float64"), base)
-    return prim("select", zero, prim("select", br > 0.0, one - one, lost), general)
+    nothing = made(constant(NAN, "float64"), constant(NAN, "float64"), base)
+    return prim("select", zero, prim("select", br > 0.0, one - one, nothing), general)
 
 
 @scalar_function_of(np.float_power)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy._core.umath import clip as clip_ufunc
 
 from parakeet_py.library.intrinsics import cast, check, constant, dtype_of, is_known, prim
-from parakeet_py.library.math.complex_ufunc_loops import complex_power, complex_reciprocal, complex_sign
+from parakeet_py.library.math.complex_ufunc_loops import complex_clip, complex_power, complex_reciprocal, complex_sign
 from parakeet_py.library.registry import helper, scalar_function_of, static
 
 INFINITY = math.inf
@@ -266,6 +266,8 @@ def frexp(x):
 
 @scalar_function_of(clip_ufunc)
 def clip(x, low, high):
+    if dtype_of(x).kind == "c":
+        return complex_clip(x, low, high)
     return np.minimum(np.maximum(x, low), high)
 
 
