@@ -249,7 +249,7 @@ def truth(s: Context, value: Value) -> ir.Operand:
         case GrowV(length) | ArraysV(length):
             return truth(s, length)
         case RangeV():
-            return b.prim("ne", iterables.range_length(s, value), ZERO, type=PYBOOL)
+            return iterables.range_has_items(s, value)
         case TextV(codes):
             return b.prim("ne", codes.extents[0], ZERO, type=PYBOOL)
         case CharV():

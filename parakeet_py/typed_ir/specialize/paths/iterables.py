@@ -183,13 +183,6 @@ def check_steps(s: Context, start: ScalarV, stop: ScalarV, step: ScalarV) -> Non
         _check_narrow(s, start.operand, stop.operand, step.operand)
 
 
-def checked_range_length(s: Context, value: RangeV) -> ir.Operand:
-    """len(range(...)), which Python refuses where it is beyond 64 bits."""
-    if value.start.operand != ir.Const(0, PYINT):
-        _check_narrow(s, value.start.operand, value.stop.operand)
-    return range_length(s, value)
-
-
 def _check_narrow(s: Context, *numbers: ir.Operand) -> None:
     """Python goes through ranges of numbers whose differences may be beyond 64 bits."""
     b = s.builder
@@ -204,7 +197,7 @@ def _check_narrow(s: Context, *numbers: ir.Operand) -> None:
 
 
 def range_length(s: Context, value: RangeV) -> ir.Operand:
-    """The number of a range's elements, if its bounds are not more than 2**63 apart."""
+    """The number of a range's elements, which 64 bits have to hold (as Python says of `len`)."""
     b = s.builder
     start, stop, step = value.start.operand, value.stop.operand, value.step.operand
     if not isinstance(step, ir.Const):
@@ -212,8 +205,10 @@ def range_length(s: Context, value: RangeV) -> ir.Operand:
             return _dynamic_length(s, start, stop, step)
         step = ir.Const(s.static_int(value.step, "the step of a range"), PYINT)
     amount = step.whole
-    span = b.index_sub(stop, start) if amount > 0 else b.index_sub(start, stop)
-    span = b.max0(span)
+    low, high = (start, stop) if amount > 0 else (stop, start)
+    if low != ZERO:
+        _check_narrow(s, low, high)
+    span = b.max0(b.index_sub(high, low))
     if abs(amount) == 1:
         return span
     result = b.prim("floordiv", b.index_add(span, ir.Const(abs(amount) - 1, PYINT)), ir.Const(abs(amount), PYINT))
@@ -221,6 +216,14 @@ def range_length(s: Context, value: RangeV) -> ir.Operand:
         b.nonnegative.add(result)
         b.small.add(result)
     return result
+
+
+def range_has_items(s: Context, value: RangeV) -> ir.Operand:
+    """Whether a range is not empty."""
+    b = s.builder
+    start, stop, step = value.start.operand, value.stop.operand, value.step.operand
+    rising, falling = (b.prim(order, start, stop, type=PYBOOL) for order in ("lt", "gt"))
+    return b.select(b.prim("gt", step, ZERO, type=PYBOOL), rising, falling)
 
 
 def _dynamic_length(s: Context, start: ir.Operand, stop: ir.Operand, step: ir.Operand) -> ir.Operand:

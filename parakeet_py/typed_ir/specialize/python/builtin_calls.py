@@ -92,7 +92,7 @@ def _len(s: Context, value: Value) -> Value:
         case ArraysV(length):
             return length
         case RangeV():
-            return ScalarV(iterables.checked_range_length(s, value))
+            return ScalarV(iterables.range_length(s, value))
         case MapV():
             return hash_maps.length(value)
         case ObjectV():
