@@ -674,3 +674,25 @@ def bins_of_floats(x, n):
     for i in range(len(x)):
         counts[int(x[i] * n)] += 1
     return counts
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@program([(LEAST, MOST), (LEAST, 5), (-5, MOST), (MOST - 3, MOST), (3, LEAST), (1, 4)], opaque=None, fell_back=None)
+def positions_of_wide_ranges(a, b):
+    found = []
+    for i, j in zip(range(a, b), range(3)):
+        found.append(i + j)
+    for i, j in enumerate(range(a, b)):
+        found.append(j)
+        if i == 2:
+            break
+    return found, bool(range(a, b)), bool(range(b, a, -1))
+
+
+@program([(LEAST, LEAST + 3), (MOST - 3, MOST), (2, 6)], opaque=None, fell_back=None)
+def last_of_ranges_at_the_ends(a, b):
+    for i in reversed(range(a, b)):
+        return i
+    return None

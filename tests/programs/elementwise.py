@@ -311,7 +311,21 @@ def clipped_complex(x, low, high):
     return np.clip(x, low, high)
 
 
-POWERS = [1, 2, 3, 4, -1, 1000.0, 2.5, -1.5, 3 + 0j, complex(np.inf, np.nan), complex(np.inf, np.inf), complex(-np.inf, 1), 0.5 + 2j]
+POWERS = [
+    1,
+    2,
+    3,
+    4,
+    -1,
+    1000.0,
+    2.5,
+    -1.5,
+    3 + 0j,
+    complex(np.inf, np.nan),
+    complex(np.inf, np.inf),
+    complex(-np.inf, 1),
+    0.5 + 2j,
+]
 
 
 @program([(arr("c16", 49, values=EVERY_COMPLEX), exponent) for exponent in POWERS])

@@ -266,3 +266,42 @@ def changed_in_place(x, k):
 def order_of_tuples(x, k):
     m = x[0] if k else 2
     return (m, 1) < (2, 0), (x[0], 1) <= (2, 3), (1, m) > (1, 2), (m, 1) == (2, 1)
+
+
+@program([(x, k) for x in (SIGNED, FLOATS, FLAGS) for k in (0, 1)], opaque=None, fell_back=None)
+def repeated_by_an_element_or_a_float(x, k):
+    m = x[0] if k else 3.0
+    try:
+        return "ab" * m
+    except TypeError as error:
+        return str(error)
+
+
+@program([(SIGNED, 0), (SIGNED, 1)], opaque=None)
+def repeated_by_an_element_or_an_int(x, k):
+    m = x[1] if k else 3
+    return "ab" * m, m
+
+
+@program(
+    [(arr("c8", 2, values=[1 + 2j, 3j]), FLOATS, SHORT, k) for k in (0, 1)],
+    mutates=(0,),
+    ulp=8,
+)
+def powers_by_elements_of_two_arrays(r, x, y, k):
+    m = y[0] if k else x[0]
+    r **= m
+
+
+@program([(one, other, k) for one, other in ((BYTES, FLOATS), (SIGNED, SHORT), (FLAGS, WORDS)) for k in (0, 1)])
+def loops_of_a_function_for_each_type(x, y, k):
+    def grown(v, n):
+        t = v
+        for _ in range(n):
+            t = t * 2 + v
+        while t > 100:
+            t = t // 3
+        return t
+
+    m = x[0] if k else y[0]
+    return grown(m, 2), grown(m, 1), m

@@ -37,7 +37,7 @@ GIVEN_UP = (DeoptimizedError, OpaqueResultChanged)
 """How a call may end whose values turn out to have other types, when Python can no longer run it from the beginning."""
 
 OVERFLOW = "Python integer result does not fit in 64 bits"
-"""Of an OverflowError after the call has changed an argument: Python can no longer run it, either (docs/semantics.md)."""
+"""Of an OverflowError after a call has changed an argument: Python cannot run it any more (docs/semantics.md)."""
 
 every_stage = pytest.mark.parametrize("stage", STAGES)
 """Run a property on each IR's interpreter and on native code."""

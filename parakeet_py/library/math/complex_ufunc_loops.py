@@ -260,7 +260,7 @@ def sqrt(z):
 
 
 def infinite_direction(x, y):
-    """Of a number with infinite parts: these as ones, the others as zeros, with their signs; the number itself if not."""
+    """Of a number with infinite parts: these as ones, others as zeros, with their signs; else the number itself."""
     wide, high = prim("isinf", x), prim("isinf", y)
     zero, one = constant(0.0, dtype_of(x)), constant(1.0, dtype_of(x))
     infinite = wide | high

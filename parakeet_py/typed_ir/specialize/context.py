@@ -144,6 +144,16 @@ class Loops:
         self.looping = 0  # and how many are not
         self.has_loops = False  # of the user's own
         self.loop_roots = 0  # roots up to this one are not of the loop's iteration
+        self.chosen: tuple[int, ...] = ()  # the types chosen of values that have several: loops are visited for each
+
+    @contextmanager
+    def for_type(self, number: int) -> Iterator[None]:
+        """Inside, code is visited for one type of a value: what it made of another says nothing of loops in it."""
+        around, self.chosen = self.chosen, (*self.chosen, number)
+        try:
+            yield
+        finally:
+            self.chosen = around
 
 
 class Elements:
@@ -342,7 +352,7 @@ class Context(ABC):
         return id(op) in self.loops.unroll
 
     def remember_templates(self, op: ssa.Op, templates: list[Template]) -> None:
-        self.hints[(*self.path, id(op))] = templates
+        self.hints[(self.path, self.loops.chosen, id(op))] = templates
 
     def describe(self, value: Value) -> str:
         if not isinstance(value, ObjectV):

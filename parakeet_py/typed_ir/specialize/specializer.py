@@ -275,7 +275,7 @@ class Specializer(Context):
         Names that functions share come last; a later turn of a loop that is written out has more of them.
         """
         found = [template_of(value, varying=True) for value in inits]
-        hint = self.hints.get((*self.path, id(op)))
+        hint = self.hints.get((self.path, self.loops.chosen, id(op)))
         if hint is None:
             return found
         known = [self._with_hint(template, other) for template, other in zip(found, hint, strict=False)]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 MOST_COMBINATIONS = 16  # of types of the scalars in one statement
-SEEN = object()
+
 # What a scalar is put into without regard to its type, or where the module that does it chooses.
 _INDIFFERENT = (
     ssa.BuildTuple,
@@ -144,17 +144,22 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     def alone(index: int) -> Value | None:
         return done_on(alternative(tagged, index))
 
+    def tried_alone(index: int) -> Value | None:
+        with s.loops.for_type(index):
+            return alone(index)
+
     every = list(dict.fromkeys(_tagged(s, let.op)))
     if math.prod(len(possible(s, one)) for one in every) > MOST_COMBINATIONS:
         return s.opaque_operation(let, "an operation on scalars of many types")
     numbers = possible(s, tagged)
     if isinstance(let.op, ssa.Call):
-        reason = handed_back(s, lambda: alone(numbers[-1]))
+        reason = handed_back(s, lambda: tried_alone(numbers[-1]))
         if reason is not None:
             return s.opaque_operation(let, reason)
-    found = {index: tried(s, partial(alone, index)) for index in numbers}
+    by_python: list[str] = []
+    found = {index: tried(s, partial(tried_alone, index), by_python) for index in numbers}
     widest = len(kinds) - 1
-    if widest in found and _is_one_operation(s, let.op, tagged, found):
+    if not by_python and widest in found and _is_one_operation(s, let.op, tagged, found):
         return done_on(converted(tagged))
     if tagged.rare:
         s.check(has_kind(s, tagged, widest), "Deoptimize", "a loop that has not run leaves a value of another type")
@@ -178,32 +183,25 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
 
 def handed_back(s: Context, run: Callable[[], Value | None]) -> str | None:
     """Why Python would do an operation, if it would; it is then given the value, whatever it is."""
-    sites = len(s.python.sites)
     reasons: list[str] = []
-
-    def seen() -> bool:
-        reasons.extend(site.reason for site in s.python.sites[sites:])
-        return bool(reasons)
-
     try:
-        tried(s, run, seen)
+        tried(s, run, reasons)
     except NeedObservation as need:
         return need.reason
     return reasons[-1] if reasons else None
 
 
-def tried(s: Context, run: Callable[[], Value | None], stop: Callable[[], bool] = lambda: False) -> object:
-    """What type of value an operation would give; nothing of it is kept. `SEEN` if `stop` says so after it."""
+def tried(s: Context, run: Callable[[], Value | None], reasons: list[str]) -> object:
+    """What type of value an operation would give; nothing of it is kept. Why Python would do it goes into `reasons`."""
     b, sites, frames = s.builder, len(s.python.sites), len(s.frames)
     mark = b.mark()
     try:
         result = run()
-        if stop():
-            return SEEN
         return () if result is None else _key(template_of(result, varying=True))
     except UnsupportedError as error:
         return error
     finally:
+        reasons.extend(site.reason for site in s.python.sites[sites:])
         del s.frames[frames:], s.python.sites[sites:]
         b.rollback(mark)
 

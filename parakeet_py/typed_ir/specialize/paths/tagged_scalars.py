@@ -80,11 +80,15 @@ def chosen(
 ) -> list[Value]:
     """What `run` gives for the type that the value has; `numbers` are the types that are left."""
 
+    def alone(index: int) -> list[Value]:
+        with s.loops.for_type(index):
+            return run(index)
+
     def chain(left: Sequence[int]) -> list[Value]:
         *others, index = left  # the widest, which it has most often, is tested first
         if not others:
-            return run(index)
-        return s.branch(has_kind(s, value, index), lambda: run(index), lambda: chain(others))
+            return alone(index)
+        return s.branch(has_kind(s, value, index), lambda: alone(index), lambda: chain(others))
 
     return chain(numbers or possible(s, value))
 

@@ -243,12 +243,15 @@ def _learn_choice(s: Context, test: ir.Operand, yes: ir.Operand, no: ir.Operand,
 def each(s: Context, value: VariantV, run: Callable[[Value], list[Value]]) -> list[Value]:
     """What `run` gives for the option that the value is."""
 
+    def alone(number: int) -> list[Value]:
+        with s.loops.for_type(number):
+            return run(value.options[number])
+
     def chain(numbers: list[int]) -> list[Value]:
         number, rest = numbers[0], numbers[1:]
         if not rest:
-            return run(value.options[number])
-        here = is_option(s, value, number)
-        return s.branch(here, lambda: run(value.options[number]), lambda: chain(rest))
+            return alone(number)
+        return s.branch(is_option(s, value, number), lambda: alone(number), lambda: chain(rest))
 
     return chain(possible(s, value))
 
@@ -354,12 +357,13 @@ def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
     for number in possible(s, value):
 
         def alone(number: int = number) -> Value | None:
-            return done_on(value.options[number])
+            with s.loops.for_type(number):
+                return done_on(value.options[number])
 
         reason = handed_back(s, alone)
         if reason is not None:
             return s.opaque_operation(let, reason) if isinstance(let.op, ssa.Call) else done_on(boxed(s, value))
-        found = tried(s, alone)
+        found = tried(s, alone, [])
         if isinstance(found, UnsupportedError):
             here = is_option(s, value, number)
             s.check(s.builder.prim("not", here, type=PYBOOL), "Deoptimize", found.message)
