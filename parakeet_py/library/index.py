@@ -181,7 +181,7 @@ HELPERS = {  # helpers the compiler calls by name
     "arrays.iteration": "vectorized",
     "arrays.memory_views": "flat_item flat_line flat_read flat_write",
     "math.math_functions": "round_to_digits",
-    "math.real_ufunc_loops": "int_power",
+    "math.real_ufunc_loops": "int_power int_quotient",
     "arrays.shape": "reshaped_memory",
     "python.standard_library": "partial_of",
     "reductions.ufunc_methods": "all_items chosen_items counted joined_items lazy_all lazy_any lazy_items lazy_next "

@@ -320,6 +320,8 @@ def spec_of(value: object, depth: int = 0) -> Spec:
         return _sequence_spec(value, depth)
     if isinstance(value, slice):
         return TupleSpec(tuple(spec_of(item, MAX_DEPTH) for item in (value.start, value.stop, value.step)), "slice")
+    if isinstance(value, np.dtype) and is_plain(value):
+        return StaticSpec(np.dtype(_TYPE_NUMBERS[value.num]))
     if kind is str or isinstance(value, _IDENTITY_TYPES):
         return StaticSpec(value)
     if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | types.NoneType):

@@ -682,7 +682,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 @program([(LEAST, MOST), (LEAST, 5), (-5, MOST), (MOST - 3, MOST), (3, LEAST), (1, 4)], opaque=None, fell_back=None)
 def positions_of_wide_ranges(a, b):
     found = []
-    for i, j in zip(range(a, b), range(3)):
+    for i, j in zip(range(a, b), range(3)):  # noqa: B905
         found.append(i + j)
     for i, j in enumerate(range(a, b)):
         found.append(j)

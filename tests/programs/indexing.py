@@ -379,3 +379,13 @@ def taken_along_a_later_axis(a, places):
 @program([(arr("f8", 5), np.uint64(m)) for m in (2, 2**63, 2**64 - 1)])
 def slices_of_large_unsigned_bounds(x, m):
     return x[::m], x[m:], x[:m]
+
+
+@program(
+    [
+        raising(IndexError, arr("f8", 3, 4), arr("i8", 2, values=one), arr("i8", 2, values=other))
+        for one, other in [([0, 1], [1, 9]), ([5, 0], [1, 9]), ([0, -4], [-5, 0]), ([0, 2], [0, 4]), ([0, 7], [-5, 0])]
+    ],
+)
+def several_index_arrays(x, i, j):
+    return x[i[:, None], j], x[i, j]

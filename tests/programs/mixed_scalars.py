@@ -305,3 +305,9 @@ def loops_of_a_function_for_each_type(x, y, k):
 
     m = x[0] if k else y[0]
     return grown(m, 2), grown(m, 1), m
+
+
+@program([(2**53 + 1, 3, True), (2**53 + 1, 3, False), (3, 3, True), (3, -3, True)], opaque=None, fell_back=None)
+def overflow_beside_a_power_of_floats(n, d, k):
+    m = n if k else 2.5
+    return m**d

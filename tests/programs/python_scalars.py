@@ -585,3 +585,20 @@ def large_unsigned_number(m):
         if i > 2:
             break
     return total, math.gcd(m, 6)
+
+
+WHOLE = (2**53 + 1, 2**62 + 1, -(2**63), 2**63 - 1, -(2**53) - 1, 5, 0)
+
+
+@program([(n, d) for n in WHOLE for d in (3, -7, 2**53 + 1, 2**61 + 1, -(2**63))])
+def quotients_of_large_ints(n, d):
+    n /= d
+    return n, d / 3, d / 2**40, 1 / d
+
+
+@program(
+    [(2**53 + 1, 3, True), (2**53 + 1, 3, False), (5, 7, True), raising(ZeroDivisionError, 5, 0, True)], message=True
+)
+def quotients_of_ints_or_floats(n, d, k):
+    m = n if k else 2.5
+    return m / d, d / m, m // d, m % d

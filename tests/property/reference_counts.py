@@ -22,6 +22,7 @@ import numpy as np
 from parakeet_py import options
 from tests.backends import accelerated
 from tests.corpus import Difference, Outcome, assert_same, outcome
+from tests.property.generated import overflowed_late
 from tests.property.random_programs import Program
 from tests.property.recipes import made
 
@@ -69,6 +70,8 @@ def check_counts(program: Program, f: Callable[..., Any]) -> list[str]:
 def compared(f: Callable[..., Any], native: Callable[..., Any], recipes: tuple[Any, ...], attempts: int) -> None:
     """Raise `Difference` where counts differ each time they are measured."""
     expected, actual = counted(f, recipes), counted(native, recipes)
+    if overflowed_late(actual.last, made(recipes)):
+        return
     assert_same(expected.last, actual.last, message=False, order=False, identity=False)
     try:
         same_counts(expected, actual)

@@ -272,6 +272,25 @@ def clip(x, low, high):
 
 
 @helper
+def int_quotient(x, y):
+    """Python's int / int, rounded once: by long division, until the quotient has bits to round and one for the rest."""
+    negative = (x < 0) != (y < 0)
+    a, b = prim("abs", cast(x, "int64")), prim("abs", cast(y, "int64"))
+    a, b = cast(a, "uint64"), cast(b, "uint64")
+    quotient, rest = a // b, a % b
+    enough, none, one = constant(1 << 55, "uint64"), constant(0, "uint64"), constant(1, "uint64")
+    scale = constant(1.0, "float64")
+    while (quotient < enough) & ((quotient | rest) != none):
+        rest = rest + rest
+        fits = rest >= b
+        quotient = quotient + quotient + prim("select", fits, one, none)
+        rest = prim("select", fits, rest - b, rest)
+        scale = scale * constant(0.5, "float64")
+    value = cast(quotient | prim("select", rest != none, one, none), "float64") * scale
+    return prim("select", negative, -value, value)
+
+
+@helper
 def int_power(base, exponent):
     """Python's int ** non-negative int, by squaring."""
     result = 1

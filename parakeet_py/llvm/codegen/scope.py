@@ -77,11 +77,11 @@ class Unit:
 
     def overflow_code(self, pos: object) -> int:
         """The failure code of an integer overflow at a place."""
-        codes = [code for code, site in enumerate(self.function.failures) if site.failure.exception == "OverflowError"]
+        codes = [code for code, site in enumerate(self.function.failures) if site.failure.message == OVERFLOW]
         here = [code for code in codes if self.function.failures[code].pos == pos]
         if not codes:
-            raise ValueError(f"{self.function.name} has checked arithmetic but no OverflowError among its failures")
-        return min(here or codes, key=lambda code: self.function.failures[code].failure.message != OVERFLOW)
+            raise ValueError(f"{self.function.name} has checked arithmetic but no overflow among its failures")
+        return (here or codes)[0]
 
 
 @record(frozen=False)

@@ -316,8 +316,19 @@ class Context(ABC):
     def in_scope(self, operand: ir.Operand) -> bool:
         return self.builder.in_scope(operand)
 
-    def check(self, condition: ir.Operand, exception: str, message: str, args: Sequence[ir.Operand] = ()) -> None:
-        """Raise unless the condition holds (nothing is emitted for one that is known to)."""
+    def check(
+        self,
+        condition: ir.Operand,
+        exception: str,
+        message: str,
+        args: Sequence[ir.Operand] = (),
+        *,
+        of_library: bool = False,
+    ) -> None:
+        """Raise unless the condition holds (nothing is emitted for one that is known to).
+
+        `of_library`: the message may be another one than NumPy's, as those of the library's functions may be.
+        """
         if isinstance(condition, ir.Const) and condition.value:
             return
         b = self.builder
@@ -325,7 +336,7 @@ class Context(ABC):
             message = message.replace("{", "{{").replace("}", "}}")  # it may show what the user has written
         key = ("check", condition)
         caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
-        of_library = self.frames[-1].namespace.trusted
+        of_library = of_library or self.frames[-1].namespace.trusted
         if caught and self.guards[-1].keeps and of_library and not self.loops.has_loops:
             exception, caught = "Deoptimize", 0  # the handler may look at the message, which is NumPy's
         if not isinstance(condition, ir.Const):

@@ -90,3 +90,13 @@ def test_what_python_gives_is_no_other_result() -> None:
     for _ in range(6):
         assert fast(1.5, kind).dtype == np.float32
     assert fast._dispatcher.made <= 2 and not fast.fell_back
+
+
+def test_arguments_are_the_same_whichever_came_first() -> None:
+    @accelerate
+    def same(x: Any, kind: Any) -> Any:
+        return kind is np.dtype("f8"), kind is x.dtype, np.zeros(2, kind).dtype is kind
+
+    x = np.ones(2)
+    for kind in (pickle.loads(pickle.dumps(x.dtype)), x.dtype, x.dtype.newbyteorder("=")):
+        assert same(x, kind) == (True, True, True)

@@ -167,25 +167,42 @@ def whole(array: ArrayV, axis: int) -> Range:
     return Range(ZERO, array.extents[axis], ONE, whole=True)
 
 
-def check_index(s: Context, index: ScalarV, extent: ir.Operand, axis: int, *, message: str = "") -> ir.Operand:
-    """Wrap a negative index around and make sure that it is in range (or else this IndexError); the index to use."""
+def check_index(
+    s: Context, index: ScalarV, extent: ir.Operand, axis: int, *, message: str = "", one_of_several: bool = False
+) -> ir.Operand:
+    """Wrap a negative index around and make sure that it is in range (or else this IndexError); the index to use.
+
+    `one_of_several`: it stands in one of several index arrays, each of which NumPy goes through before the next one.
+    """
     b = s.builder
     operand = b.cast(index.operand, PYINT) if not message else item_place(s, index, message)
     message = message or f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
     if b.at_least_zero(b.form(operand)):
         if not b.provably_lt(operand, extent):
-            s.check(b.prim("lt", operand, extent, type=PYBOOL), "IndexError", message, [operand, extent])
+            s.check(
+                b.prim("lt", operand, extent, type=PYBOOL),
+                "IndexError",
+                message,
+                [operand, extent],
+                of_library=one_of_several,
+            )
         return operand
     if isinstance(operand, ir.Const):  # negative
         wrapped = b.index_add(operand, extent)
         if not b.at_least_zero(b.form(wrapped)):
-            s.check(b.prim("ge", wrapped, ZERO, type=PYBOOL), "IndexError", message, [operand, extent])
+            s.check(
+                b.prim("ge", wrapped, ZERO, type=PYBOOL),
+                "IndexError",
+                message,
+                [operand, extent],
+                of_library=one_of_several,
+            )
             b.learn_extent(wrapped)
         return wrapped
     negative = b.prim("lt", operand, ZERO, type=PYBOOL)
     wrapped = b.select(negative, b.prim("add", operand, extent), operand)
     inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, extent, type=PYBOOL))
-    s.check(inside, "IndexError", message, [operand, extent])
+    s.check(inside, "IndexError", message, [operand, extent], of_library=one_of_several)
     terms, constant = b.form(extent)
     b.learn_extent(wrapped, (terms, constant - 1))
     return wrapped

@@ -206,6 +206,7 @@ class GatherPlan:
         gather = indices[self.place : self.place + depth]
         rest = [*indices[: self.place], *indices[self.place + depth :]]
         result: list[ir.Operand] = []
+        several = sum(isinstance(entry, Gather) for entry in self.entries) > 1
         axis = 0
         for entry in self.entries:
             match entry:
@@ -218,7 +219,8 @@ class GatherPlan:
                     continue
                 case Gather(array):
                     element = load_broadcast(s, array, gather, self.gather_extents)
-                    result.append(check_index(s, ScalarV(element), self.array.extents[axis], self.names[axis]))
+                    extent, name = self.array.extents[axis], self.names[axis]
+                    result.append(check_index(s, ScalarV(element), extent, name, one_of_several=several))
                 case Mask():
                     raise AssertionError("masks have become coordinates")
             axis += 1

@@ -65,6 +65,7 @@ _INDIFFERENT = (
     ssa.BuildString,
 )
 _PUT_TOGETHER = (len, list, tuple, dict, zip, enumerate, reversed, isinstance, type)
+_QUOTIENTS = ("truediv", "floordiv", "mod", "pow")
 _OF_EXTENTS = (range, np.zeros, np.ones, np.empty, np.arange, np.eye, np.identity)
 _OF_NUMBERS = (float, complex, *(one for one in vars(math).values() if callable(one)))
 
@@ -239,6 +240,8 @@ def _is_one_operation(s: Context, op: ssa.Op, tagged: TaggedScalar, found: dict[
             in_place = isinstance(op, ssa.Inplace) and isinstance(s.value(op.left), ArrayV)
             if in_place and len({kind.python for kind in kinds}) > 1:
                 return False  # Python's ints must fit
+            if op.op in _QUOTIENTS and not whole and any(kind.python for kind in kinds[:-1]):
+                return False  # Python rounds quotients of ints once, and says of zeros what they were divided by
             return exact or (inexact and dtype == main.dtype)
         case ssa.Compare("eq" | "ne" | "lt" | "le" | "gt" | "ge", left, right) if holds(left) != holds(right):
             other = s.value(right if holds(left) else left)

@@ -16,7 +16,7 @@ from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, S
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import combine_forms
 from parakeet_py.typed_ir.semantics import OVERFLOW
-from parakeet_py.typed_ir.specialize.values import ScalarV, fits_int64
+from parakeet_py.typed_ir.specialize.values import ScalarV, Value, fits_int64
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -130,7 +130,7 @@ def _integer(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
             return ScalarV(b.prim("mul_checked", x, y))
         case "truediv":
             s.check(b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", "division by zero")
-            return ScalarV(b.prim("div", b.cast(x, PYFLOAT), b.cast(y, PYFLOAT)))
+            return _quotient(s, x, y)
         case "floordiv" | "mod":
             message = "integer division or modulo by zero" if op == "floordiv" else "integer modulo by zero"
             if s.python_version < (3, 14) and op == "floordiv":
@@ -163,6 +163,35 @@ def _division_facts(s: Context, op: str, x: ir.Operand, y: ir.Const, result: ir.
     elif b.at_least_zero(b.form(x)):
         b.nonnegative.add(result)
         b.upper[result] = b.form(x)
+
+
+_EXACT = 1 << 53  # ints up to this one are floats
+
+
+def _quotient(s: Context, x: ir.Operand, y: ir.Operand) -> ScalarV:
+    """int / int, which Python rounds once, also where the ints themselves are no floats."""
+    b = s.builder
+
+    def direct() -> list[Value]:
+        return [ScalarV(b.prim("div", b.cast(x, PYFLOAT), b.cast(y, PYFLOAT)))]
+
+    def divided() -> list[Value]:
+        value = s.call_library("int_quotient", [ScalarV(x), ScalarV(y)])
+        assert isinstance(value, ScalarV)
+        return [ScalarV(b.cast(value.operand, PYFLOAT))]
+
+    def is_exact(number: ir.Operand) -> ir.Operand:
+        if b.is_small(number) or (isinstance(number, ir.Const) and abs(number.whole) <= _EXACT):
+            return ir.Const(True, PYBOOL)
+        low = b.prim("ge", number, ir.Const(-_EXACT, PYINT), type=PYBOOL)
+        return b.logical_and(low, b.prim("le", number, ir.Const(_EXACT, PYINT), type=PYBOOL))
+
+    if isinstance(y, ir.Const) and y.whole.bit_count() == 1:  # a power of two: only the cast rounds
+        (result,) = direct()
+    else:
+        (result,) = s.branch(b.logical_and(is_exact(x), is_exact(y)), direct, divided)
+    assert isinstance(result, ScalarV)
+    return result
 
 
 def _int_power(s: Context, x: ir.Operand, y: ir.Operand) -> ScalarV:
