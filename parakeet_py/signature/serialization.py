@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base import enums
 from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, StaticT
 from parakeet_py.signature.results import (
     NewInstance,
@@ -133,6 +134,8 @@ def value_to_json(value: object) -> Json:
         if sys.modules.get(value.__name__) is not value:
             raise NotPortable(f"module {value.__name__} is not in sys.modules")
         return {"module": value.__name__}
+    if enums.is_member(value):
+        return {"member": [*_name_of(kind), value.name, value_to_json(value.value)]}  # type: ignore[attr-defined]
     if isinstance(value, np.dtype) and np.dtype(value.str) == value:
         if np.dtype(value.str) is not value:
             raise NotPortable(f"a copy of dtype {value}")
@@ -186,6 +189,11 @@ def value_from_json(data: Json) -> Any:
                 return importlib.import_module(name)
             except ImportError as error:
                 raise NotPortable(str(error)) from error
+        case {"member": [module, name, member, held]}:
+            found: Any = getattr(_resolve(module, name), "__members__", {}).get(member)
+            if not enums.is_member(found) or value_to_json(found.value) != held:
+                raise NotPortable(f"{module}.{name}.{member} is another member")
+            return found
         case {"dtype": text}:
             return np.dtype(text)
         case {"object": [module, name]}:

@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parakeet_py.base import extensions
+from parakeet_py.base import enums, extensions
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import DTYPES
 
@@ -330,7 +330,7 @@ def spec_of(value: object, depth: int = 0) -> Spec:
         return StaticSpec(value)
     if getattr(kind, "stands_for_itself", False):
         return StaticSpec(value)  # decorated functions
-    if extensions.body_of(value) is not None:
+    if extensions.body_of(value) is not None or enums.is_member(value):
         return StaticSpec(value)
     found = stand_in.of(value)
     spec = None if found is None else _array_spec(found)

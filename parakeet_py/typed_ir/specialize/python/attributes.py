@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.base import enums
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_complex, itemsize, real_dtype
 from parakeet_py.library import registry
 from parakeet_py.signature import patches
@@ -175,6 +176,8 @@ def _static_attribute(s: Context, obj: Any, name: str) -> Value:
         return module_value(s, obj, name, found)
     if isinstance(obj, type):
         return _class_value(s, obj, name, found)
+    if name in ("name", "value") and enums.is_member(obj):
+        return lift(found)
     if not isinstance(obj, np.dtype | np.finfo | np.iinfo | np.ufunc) and _is_data(found):
         raise s.hand_back(f".{name} of {type(obj).__name__}")
     return lift(found)

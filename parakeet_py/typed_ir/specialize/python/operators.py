@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parakeet_py.base import enums
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
@@ -44,6 +45,7 @@ from parakeet_py.typed_ir.specialize.values import (
     TupleV,
     Unknown,
     Value,
+    fits_int64,
     known,
     lift,
     py,
@@ -55,7 +57,27 @@ if TYPE_CHECKING:
 LONGEST = 1024  # items of a sequence that is known item by item
 
 
+def _as_numbers(left: Value, right: Value) -> tuple[Value, Value]:
+    """The operands, members of IntEnums among them as numbers: to NumPy these are no Python ints, but of its int64."""
+
+    def number(value: Value, beside: Value) -> Value:
+        found = enums.number_of(value.object) if isinstance(value, Static) else None
+        match beside:
+            case _ if found is None or not fits_int64(found):
+                return value
+            case ArrayV() | ScalarV(python=False):
+                return lift(np.int64(found))
+            case ScalarV():
+                return py(found)
+            case Static(object=other) if enums.number_of(other) is not None:
+                return py(found)
+        return value
+
+    return number(left, right), number(right, left)
+
+
 def binary_operator(s: Context, op: str, left: Value, right: Value) -> Value:
+    left, right = _as_numbers(left, right)
     if instances.is_instance(left) or instances.is_instance(right):
         return operators.binary(s, op, left, right)
     if isinstance(left, TupleV | ListV | DictV | MessageV | Static) or isinstance(right, TupleV | MessageV):
@@ -224,6 +246,7 @@ def compare(s: Context, op: str, left: Value, right: Value) -> Value:
         return strings.compare(s, op, left, right)
     if instances.is_instance(left) or instances.is_instance(right):
         return operators.compare(s, op, left, right)
+    left, right = _as_numbers(left, right)
     if set_operators.is_set(left) and (made := _of_sets(s, op, left, right)) is not None:
         return made
     right = beside_complex(s, op, left, right)
