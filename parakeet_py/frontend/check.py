@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from parakeet_py.base.errors import CodegenError, underlined
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.frontend.ownership.lists import CHANGES, FUNCTIONS, GIVING
+from parakeet_py.frontend.ownership.changes import FUNCTIONS, GIVING, METHODS
 from parakeet_py.frontend.ssa import (
     Assert,
     Binary,
@@ -48,7 +48,7 @@ _BINARY = frozenset(
 _COMPARE = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "is", "isnot", "in", "notin"])
 _UNARY = frozenset(["neg", "pos", "invert", "not"])
 _CHANGES = {
-    **{name: (count,) for name, count in CHANGES.items()},
+    **{name: (count,) for name, count in METHODS.items()},
     **{name: (1 + count,) for name, count in FUNCTIONS.items()},
     "iadd": (1,),
     "deque": (1,),

@@ -199,12 +199,12 @@ class DeleteItem:
 
 @record
 class ChangeList:
-    """A list, dict or set that only the function itself knows, changed; its name is bound to the out (see `own_lists`).
+    """A list, dict or set with one owner, changed; what follows uses the out (see `frontend/ownership`).
 
     `change`: append extend insert clear reverse add discard remove, as Python's methods; iadd: `+=`; set: item
     `args[0]` becomes `args[1]`; delete; pop and setdefault, which have the item as their first out; heappush, heappop
     (which has the item, too), insort and others of
-    `own_lists.FUNCTIONS`, where `args[0]` is the function; deque and Counter, made by `args[0]` of the object, with
+    `changes.FUNCTIONS`, where `args[0]` is the function; deque and Counter, made by `args[0]` of the object, with
     popleft, appendleft, and popright for the pop of a deque; defaultdict, made by `args[0]` of `args[1]`, which gives
     `args[2]`. With `at`, it is the object's item under this index or key that changes, and with it the object.
     """

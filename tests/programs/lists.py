@@ -145,7 +145,7 @@ def pop_anywhere(x, where):
     return item, items.pop(), len(items), items
 
 
-@program([(arr("f8", 5),)], fell_back=True)
+@program([(arr("f8", 5),)])
 def changed_while_it_waits(x):
     items = list(x)
     return items, items.pop(), len(items)
@@ -296,7 +296,7 @@ def kept_apart_from_arrays(x):
     return before, items, np.sum(items)
 
 
-@program([(arr("f8", 5),)], fell_back=True)
+@program([(arr("f8", 5),)])
 def two_names(x):
     items = []
     other = items
@@ -376,7 +376,7 @@ def summed_after_it_has_grown(a, k):
     return sum(a)
 
 
-@program([([3.0],), ([4.0, 5.0],)], fell_back=True)
+@program([([3.0],), ([4.0, 5.0],)])
 def augmented_by_another_name(k):
     items = [1.0, 2.0]
     same = items

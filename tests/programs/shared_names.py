@@ -74,7 +74,7 @@ def seen_inside(n):
     return count, found
 
 
-@program([(4,)], fell_back=True)
+@program([(4,)])
 def changed_while_it_is_read(n):
     items = [1]
 

@@ -32,7 +32,7 @@ from parakeet_py.frontend.build.bindings import (
     pos_of,
 )
 from parakeet_py.frontend.build.merge import Join
-from parakeet_py.frontend.ownership.lists import cell_of
+from parakeet_py.frontend.desugar.nodes import cell_of
 from parakeet_py.frontend.source.function_source import Source
 from parakeet_py.frontend.source.scopes import Scopes
 from parakeet_py.frontend.ssa import (
@@ -58,10 +58,6 @@ class Builder:
     local_names: frozenset[str]  # the names the function binds
     deleted_names: frozenset[str]  # those of them it deletes
     free_names: frozenset[str]  # the names it takes from the functions around it
-    own_lists: frozenset[str]  # the names of lists that it changes
-    own_rows: frozenset[str]  # those of them whose items may be changed where they stand
-    own_queues: frozenset[str]  # and those of them that are deques
-    own_counters: dict[str, tuple[str, object]]  # or dicts with a default
 
     def __init__(self, source: Source, scopes: Scopes, declared_global: dict[str, None]) -> None:
         self.source = source

@@ -10,18 +10,15 @@ from __future__ import annotations
 import ast
 import builtins
 from abc import ABC, abstractmethod
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from parakeet_py.base.callee_effects import named
 from parakeet_py.frontend.build.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.build.builder import Builder
-from parakeet_py.frontend.desugar.exceptions import place
-from parakeet_py.frontend.desugar.nodes import Caught
+from parakeet_py.frontend.desugar.nodes import Caught, cell_of
 from parakeet_py.frontend.desugar.percent_format import as_f_string
-from parakeet_py.frontend.ownership.lists import FUNCTIONS, GIVING, cell_of, changed_by_call, changed_item
 from parakeet_py.frontend.source.scopes import Comprehension as Comprehensions
 from parakeet_py.frontend.ssa import (
     Attribute,
@@ -33,12 +30,10 @@ from parakeet_py.frontend.ssa import (
     BuildString,
     BuildTuple,
     Call,
-    ChangeList,
     Compare,
     Comprehension,
     Const,
     Item,
-    Let,
     Operand,
     SetAttribute,
     Star,
@@ -87,8 +82,6 @@ FRAME_BUILTINS = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", 
 LAZY = named(None, lazy=True) - {"count", "repeat"}  # which are methods of lists and arrays, too
 # Callables whose result contains or calls what they were passed; an iterator they were passed they have used up.
 KEEPING = frozenset(["tuple", "list", "set", "frozenset", "dict", "sorted", "partial", "vectorize", "frompyfunc"])
-_SORTED: Any = sorted  # these stand for themselves among literals
-_SECOND: Any = itemgetter(1)
 _KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "generator"}
 
 
@@ -97,16 +90,6 @@ def _searched(operator: ast.cmpop, container: ast.expr) -> ast.expr:
     if isinstance(operator, ast.In | ast.NotIn) and isinstance(container, ast.Set):
         return ast.copy_location(ast.Tuple(container.elts, ast.Load()), container)
     return container
-
-
-def _most_common(node: ast.Call, name: str) -> ast.expr:
-    """sorted(name.items(), key=itemgetter(1), reverse=True)[:n]"""
-    items = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "items", ast.Load()), [], [])
-    keywords = [ast.keyword("key", ast.Constant(_SECOND)), ast.keyword("reverse", ast.Constant(True))]
-    made: ast.expr = ast.Call(ast.Constant(_SORTED), [items], keywords)
-    if node.args:
-        made = ast.Subscript(made, ast.Slice(None, node.args[0], None), ast.Load())
-    return place(made, node)
 
 
 _LEAVE_ALONE = frozenset(dir(np.ndarray)) | frozenset(dir(str)) | frozenset(dir(builtins))
@@ -157,8 +140,6 @@ class Expressions(Builder, ABC):
                 return out
             case ast.UnaryOp(op=operator, operand=operand):
                 return self.unary(node, operator, operand, hint)
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_counters:
-                return self.counted(node, name, self.expression(index), stays=True)
             case ast.Subscript(value=value, slice=index):
                 a, b = self.expression(value), self.expression(index)
                 out = self.emit(Subscript(a, b), node, hint)
@@ -328,38 +309,7 @@ class Expressions(Builder, ABC):
 
     # ---- calls ------------------------------------------------------------------------------------------------------
 
-    def change_list(
-        self, node: ast.AST, name: str, change: str, args: tuple[Operand, ...], at: Operand | None = None
-    ) -> Operand:
-        """Change a list of the function's own, or its item `at` a place; gives what Python's method gives."""
-        operand = self.read(name, node)
-        self.check_writable(name, node)
-        outs = (*([Var("item")] if change in GIVING else []), Var(cell_of(name)))
-        op = ChangeList(change, operand, args, at)
-        self.check_operands(op, node)
-        self.arm.out.append(Let(outs, op, pos_of(node)))
-        for out in outs:
-            self.hold(out, operand, *args)
-        self.store(name, outs[-1], node)
-        return outs[0] if change in GIVING else NONE
-
     def call(self, node: ast.Call, hint: str) -> Operand:
-        changed = changed_by_call(node)
-        if changed is not None and changed[0] in self.own_lists:
-            if changed == (changed[0], "pop") and changed[0] in self.own_queues:
-                changed = changed[0], "popright"
-            if node.keywords:
-                return self.sort(node, changed[0])
-            parts = [node.func, *node.args[1:]] if changed[1] in FUNCTIONS else node.args
-            return self.change_list(node, *changed, tuple(self.expression(part) for part in parts))
-        item = changed_item(node)
-        if item is not None and item[0] in self.own_rows:
-            return self.change_row(node, *item)
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="most_common"), args=few, keywords=[]) if (
-                self.own_counters.get(held, ("",))[0] == "Counter" and len(few) < 2
-            ):
-                return self.expression(_most_common(node, held), hint)
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name in FRAME_BUILTINS and name not in self.env and name not in self.source.free_names:
             of_method = "__class__" in self.source.free_names and not node.args and not node.keywords
@@ -385,49 +335,6 @@ class Expressions(Builder, ABC):
         given = [arg.operand if isinstance(arg, Star) else arg for arg in args] + [value for _, value in kwargs]
         self.hold_call(node, function, out, given)
         return out
-
-    def change_row(self, node: ast.Call, name: str, change: str, index: ast.expr) -> Operand:
-        """`name[index].append(...)`: the item is looked up before the arguments are."""
-        function = (self.expression(node.func),) if change in FUNCTIONS else ()
-        at = self.expression(index)
-        given = node.args[1:] if change in FUNCTIONS else node.args
-        if name in self.own_counters:
-            self.counted(node, name, at, stays=True)
-        elif not all(isinstance(arg, ast.Name | ast.Constant) for arg in given):
-            self.emit(Subscript(self.read(name, node), at), node, "item")
-        args = tuple(self.expression(arg) for arg in given)
-        return self.change_list(node, name, change, (*function, *args), at)
-
-    def new_counter(self, node: ast.Call, name: str) -> Operand:
-        """A Counter, or a defaultdict of numbers."""
-        function = self.expression(node.func)
-        kind, default = self.own_counters[name]
-        if kind == "Counter":
-            items = self.expression(node.args[0]) if node.args else self.emit(BuildList(()), node, "items")
-            return self.emit(ChangeList(kind, items, (function,)), node, name)
-        made = self.emit(BuildDict(()), node, name)
-        args = function, self.expression(node.args[0]), self.default(node, default)
-        return self.emit(ChangeList(kind, made, args), node, name)
-
-    def default(self, node: ast.expr, default: object) -> Operand:
-        """What a dict gives for what it does not have."""
-        return self.emit(BuildList(()), node, "items") if default is list else Const(default)
-
-    def counted(self, node: ast.expr, name: str, key: Operand, stays: bool) -> Operand:
-        """`name[key]` of a dict with a default, which a defaultdict keeps from then on if it `stays`."""
-        kind, default = self.own_counters[name]
-        if kind == "defaultdict" and stays:
-            return self.change_list(node, name, "setdefault", (key, self.default(node, default)))
-        get = self.emit(Attribute(self.read(name, node), "get"), node, "get")
-        return self.emit(Call(get, (key, Const(default))), node, "item")
-
-    def sort(self, node: ast.Call, name: str) -> Operand:
-        """`name.sort(key=...)`: the name is bound to a sorted list."""
-        held = ast.copy_location(ast.Name(name, ast.Load()), node)
-        function = ast.copy_location(ast.Constant(_SORTED), node)
-        made = self.expression(ast.copy_location(ast.Call(function, [held], node.keywords), node), cell_of(name))
-        self.store(name, made, node)
-        return NONE
 
     def store(self, name: str, operand: Operand, node: ast.AST) -> None:
         """Bind a name, or what a cell holds."""
@@ -474,8 +381,8 @@ class Expressions(Builder, ABC):
         else:
             self.held_by_call[out] = held
         match node.func:
-            case ast.Attribute(value=ast.Name(id=name)) if name in self.env:
-                self.keep(self.read(name, node), held, node)
+            case ast.Attribute(value=ast.Name(id=name)) if cell_of(name) in self.env:
+                self.keep(self.read(cell_of(name), node), held, node)
 
     def keep(self, container: Operand, held: frozenset[tuple[str, object]], node: ast.AST) -> None:
         """Note that a value with closures is put into an object that lives on."""

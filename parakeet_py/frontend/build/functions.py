@@ -21,10 +21,11 @@ from parakeet_py.frontend.desugar.exceptions import without_try
 from parakeet_py.frontend.desugar.generators import is_generator, without_yield
 from parakeet_py.frontend.desugar.lru_cache import without_caches
 from parakeet_py.frontend.desugar.patterns import without_match
-from parakeet_py.frontend.ownership.nested_list_aliases import without_row_names
+from parakeet_py.frontend.ownership.objects import functions_in
+from parakeet_py.frontend.ownership.values import with_changes_as_values
 from parakeet_py.frontend.source.function_source import Source
 from parakeet_py.frontend.source.scopes import Comprehension, Scope, Scopes
-from parakeet_py.frontend.ssa import Block, Function, Itself, Operand, Param, Var
+from parakeet_py.frontend.ssa import Block, DeleteItem, Function, Itself, Operand, Param, Var
 from parakeet_py.frontend.syntax_walk import walk
 
 __all__ = ["ast_to_ssa"]
@@ -57,12 +58,23 @@ def ast_to_ssa(source: Source) -> Function:
     node = _rewritten(node, refuse)
     try:
         builder = FunctionBuilder(source, scopes, scopes.scope(node))
-        return builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
+        made = builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
+        return _checked(with_changes_as_values(made), builder) if scopes.may_change else made
     except RecursionError:
         message = "the function is too deeply nested to be accelerated"
         hint = "split it into smaller functions"
         first = source.first_line
         raise UnsupportedError(message, source.filename, pos_of(node), source.lines, hint, first_line=first) from None
+
+
+def _checked(function: Function, builder: FunctionBuilder) -> Function:
+    """A function that deletes items of what is its own alone."""
+    for one in functions_in(function):
+        for let in one.statements():
+            if isinstance(let.op, DeleteItem):
+                hint = "make a new object without it"
+                raise builder.refusal(let.pos, "`del` of an item cannot be accelerated", hint)
+    return function
 
 
 _Node = ast.FunctionDef | ast.Lambda
@@ -74,7 +86,6 @@ def _rewritten(node: _Node, refuse: Callable[[ast.AST, str, str], None]) -> _Nod
     rewritings: tuple[tuple[tuple[type[ast.AST], ...], Callable[[_Node], _Node]], ...] = (
         (_FUNCTIONS, without_caches),
         ((ast.ListComp,), without_changes_inside),
-        ((ast.For, ast.Expr), without_row_names),
         (_FUNCTIONS, without_nonlocal),
         ((ast.Yield, ast.YieldFrom), lambda node: without_yield(node, refuse)),
         ((ast.Match,), lambda node: without_match(node, refuse)),
@@ -108,10 +119,6 @@ class FunctionBuilder(Statements):
         super().__init__(source, scopes, scope.declared_global)
         self.generator = False
         self.local_names = frozenset(scope.locals)
-        self.own_lists = scope.own_lists
-        self.own_queues = scope.own_queues
-        self.own_counters = scope.own_counters
-        self.own_rows = scope.own_rows
         self.deleted_names = frozenset(scope.deleted)
         self.free_names = frozenset(captured)
         self.captured = captured
@@ -198,8 +205,6 @@ class FunctionBuilder(Statements):
             builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
             builder.capture_unsteady(self.unsteady | frozenset(unbound))
             builder.unsteady |= frozenset(targets)  # they change from item to item
-            counters = {name: kind for name, kind in self.own_counters.items() if kind[0] == "Counter"}
-            builder.own_counters = {name: kind for name, kind in counters.items() if name in captured}
             if sys.version_info >= (3, 12) and not isinstance(node, ast.GeneratorExp):
                 builder.free_names = self.free_names  # these comprehensions are no longer functions of their own
             return builder.element(node, level, part)

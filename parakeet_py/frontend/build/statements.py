@@ -14,18 +14,17 @@ import ast
 from parakeet_py.frontend.build.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED, SKIP, TRUE, Binding, pos_of
 from parakeet_py.frontend.build.expressions import BINARY, Expressions
 from parakeet_py.frontend.build.loops import LoopWriter
-from parakeet_py.frontend.desugar.nodes import Guarded, Leave, TryBody
-from parakeet_py.frontend.ownership.lists import cell_of, changed_by_call, changed_item
+from parakeet_py.frontend.desugar.nodes import Guarded, Leave, TryBody, cell_of
+from parakeet_py.frontend.ownership.changes import changed_by
 from parakeet_py.frontend.source.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
 from parakeet_py.frontend.source.scopes import RETURN as RETURNS
 from parakeet_py.frontend.ssa import (
     Assert,
     Attribute,
     Block,
-    BuildList,
     Call,
-    ChangeList,
     Const,
+    DeleteItem,
     Import,
     Inplace,
     Let,
@@ -253,18 +252,10 @@ class Statements(Expressions):
         return LoopWriter(self, node, iterable, item).write(body)
 
     def binds(self, node: ast.AST) -> bool:
-        """Does an expression itself bind a name?"""
-        if isinstance(node, ast.Call):
-            changed, item = changed_by_call(node), changed_item(node)
-            if item is not None and item[0] in self.own_rows:
-                return True
-            return changed is not None and changed[0] in self.own_lists
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-            reading = ast.Subscript(node.target.value, node.target.slice, ast.Load())
-            return bool(self.trying) and not isinstance(node.value, ast.Constant) and self.binds(reading)
+        """Does an expression itself bind a name, or may it change what a name stands for?"""
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            return self.own_counters.get(node.value.id, ("",))[0] == "defaultdict" and isinstance(node.ctx, ast.Load)
-        return isinstance(node, ast.NamedExpr)
+            return cell_of(node.value.id) in self.scopes.defaultdicts
+        return isinstance(node, ast.NamedExpr) or changed_by(node) is not None
 
     def with_test_inside(self, node: ast.While) -> ast.While:
         """A `while` with a `:=` in its condition, which a condition block could not hand on to the body:
@@ -281,13 +272,6 @@ class Statements(Expressions):
 
     def assignment(self, targets: list[ast.expr], value: ast.expr) -> None:
         target = targets[0]
-        if isinstance(target, ast.Name) and target.id in self.own_queues and isinstance(value, ast.Call):
-            function = self.expression(value.func)
-            items = self.expression(value.args[0]) if value.args else self.emit(BuildList(()), value, "items")
-            queue = self.emit(ChangeList("deque", items, (function,)), value, cell_of(target.id))
-            self.check_writable(target.id, target)
-            self.store(target.id, queue, target)
-            return
         if len(targets) == 1 and isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
             starred = any(isinstance(node, ast.Starred) for node in (*target.elts, *value.elts))
             if not starred and len(target.elts) == len(value.elts):  # no tuple is needed
@@ -295,9 +279,6 @@ class Statements(Expressions):
                 for inner, operand in zip(target.elts, operands, strict=True):
                     self.assign(inner, operand, value)
                 return
-        if isinstance(target, ast.Name) and target.id in self.own_counters and isinstance(value, ast.Call):
-            self.store(target.id, self.new_counter(value, target.id), target)
-            return
         named = isinstance(target, ast.Name) and cell_of(target.id) == target.id
         if isinstance(target, ast.Name) and named and len(targets) == 1 and isinstance(value, ast.Lambda):
             self.check_writable(target.id, target)
@@ -313,13 +294,6 @@ class Statements(Expressions):
             case ast.Name(id=name):
                 self.check_writable(name, target)
                 self.store(name, operand, target)
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
-                self.change_list(target, name, "set", (self.expression(index), operand))
-            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
-                name in self.own_rows
-            ):
-                at = self.row_place(target, name, place)
-                self.change_list(target, name, "set", (self.expression(index), operand), at)
             case ast.Subscript(value=value, slice=index):
                 container = self.expression(value)
                 self.effect(SetItem(container, self.expression(index), operand), target)
@@ -349,24 +323,6 @@ class Statements(Expressions):
     def augmented(self, node: ast.AugAssign) -> None:
         op = BINARY[type(node.op)]
         match node.target:
-            case ast.Name(id=name) if name in self.own_lists:
-                self.change_list(node, name, "iadd", (self.expression(node.value),))
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if (
-                name in self.own_rows and op == "add" and isinstance(node.value, ast.List | ast.ListComp)
-            ):
-                at = self.row_place(node.target, name, index)
-                self.change_list(node, name, "extend", (self.expression(node.value),), at)
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
-                key = self.expression(index)
-                if name in self.own_counters:
-                    seen = self.trying or any(
-                        isinstance(part, ast.Name) and part.id == name for part in walk(node.value)
-                    )
-                    item = self.counted(node.target, name, key, stays=bool(seen))
-                else:
-                    item = self.emit(Subscript(self.read(name, node.target), key), node.target)
-                new = self.emit(Inplace(op, item, self.expression(node.value)), node)
-                self.change_list(node, name, "set", (key, new))
             case ast.Name(id=name):
                 self.check_writable(name, node.target)
                 left = self.read(name, node.target)
@@ -374,15 +330,6 @@ class Statements(Expressions):
                 out = self.emit(Inplace(op, left, right), node, cell_of(name))
                 self.hold(out, left, right)
                 self.store(name, out, node)
-            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
-                name in self.own_rows
-            ):
-                at = self.row_place(node.target, name, place)
-                row = self.emit(Subscript(self.read(name, node.target), at), node.target)
-                key = self.expression(index)
-                item = self.emit(Subscript(row, key), node.target)
-                new = self.emit(Inplace(op, item, self.expression(node.value)), node)
-                self.change_list(node, name, "set", (key, new), at)
             case ast.Subscript(value=value, slice=index):
                 container, key = self.expression(value), self.expression(index)
                 left = self.emit(Subscript(container, key), node.target)
@@ -395,13 +342,6 @@ class Statements(Expressions):
                 right = self.expression(node.value)
                 self.effect(SetAttribute(container, name, self.emit(Inplace(op, left, right), node)), node)
                 self.keep_in(container, right, node)
-
-    def row_place(self, target: ast.expr, name: str, place: ast.expr) -> Operand:
-        """The place of an item that changes; a dict with a default has it from then on."""
-        at = self.expression(place)
-        if name in self.own_counters:
-            self.counted(target, name, at, stays=True)
-        return at
 
     def keep_in(self, container: Operand, operand: Operand, node: ast.AST) -> None:
         if isinstance(operand, Var) and operand in self.held:
@@ -427,13 +367,9 @@ class Statements(Expressions):
                     self.env[name] = Binding(NOTHING, FALSE)
                 case ast.Tuple(elts=elts) | ast.List(elts=elts):
                     self.delete(elts)
-                case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.own_lists:
-                    self.change_list(target, name, "delete", (self.expression(index),))
-                case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
-                    name in self.own_rows
-                ):
-                    at = self.row_place(target, name, place)
-                    self.change_list(target, name, "delete", (self.expression(index),), at)
+                case ast.Subscript(value=value, slice=index) if not isinstance(index, ast.Tuple):
+                    held = self.expression(value)
+                    self.effect(DeleteItem(held, self.expression(index)), target)
                 case _:
                     self.refuse(target, "`del` of an item cannot be accelerated", "make a new object without it")
 

@@ -11,11 +11,11 @@ The name then stands for one cell for good, so that it can be captured by value.
 bound before any function can see them: parameters, and names whose first mention is an assignment among the statements
 of the function itself. All others stay, and are refused where they are bound.
 
-A list that functions inside append to (a dict they fill, a set they add to) is such a name as well: its changes are
-bindings (`own_lists`). It has to belong to all these functions together, and to nothing else.
+A list that functions inside append to (a dict they fill, a set they add to) is such a name as well, if all that it is
+bound to is made on the spot: changes of it may then be bindings of what is in the cell (`frontend/ownership`).
 
 In the tree, what a cell holds is a name of two parts, `count.cell_contents`: read and bound as an attribute of the
-first, and a name to all else. The second part says whether it is a list, or a deque, of their own.
+first, and a name to all else.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from parakeet_py.frontend.ownership.lists import CONTENTS, OWN_LIST, OWN_QUEUE, OWN_ROWS
-from parakeet_py.frontend.ownership.nested_lists import rows_of_own
-from parakeet_py.frontend.ownership.shared_lists import Part, changed_names, shared_lists
+from parakeet_py.frontend.desugar.nodes import CONTENTS
+from parakeet_py.frontend.ownership.changes import changed_by
 from parakeet_py.frontend.syntax_walk import children, walk
 
 _N = TypeVar("_N", bound=ast.AST)
 _CELL: Any = types.CellType  # stands for itself among literals
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_MAKING = frozenset({"list", "sorted", "dict", "set", "deque", "Counter", "defaultdict"})
 
 
 def without_nonlocal(node: _N) -> _N:
     """The same function, or a copy of it whose shared names are cells."""
-    if not any(_kinds(inner) for inner in walk(node) if isinstance(inner, ast.FunctionDef)):
+    if not any(_names(inner) for inner in walk(node) if isinstance(inner, ast.FunctionDef)):
         return node
     rewritten = copy.deepcopy(node)
     for inner in walk(rewritten):
@@ -47,52 +47,124 @@ def without_nonlocal(node: _N) -> _N:
     return rewritten
 
 
-def _kinds(function: ast.FunctionDef) -> dict[str, str]:
-    """The names of one function that others inside it bind, or lists that they change: what their cells hold."""
-    return dict.fromkeys(_wanted(function.body), CONTENTS) | _shared_lists(function)
+def _names(function: ast.FunctionDef) -> set[str]:
+    """The names of one function that others inside it bind, or lists that they change."""
+    return _wanted(function.body) | _changed_names_of_several(function)
 
 
 def _share(function: ast.FunctionDef) -> None:
     """Put the names of one function that others inside it bind, or lists that they change, into cells."""
-    parameters = _parameters(function)
-    for name, kind in sorted(_kinds(function).items()):
-        place = _first_binding(function.body, name, name in parameters)
+    parameters, wanted = _parameters(function), _wanted(function.body)
+    for name in sorted(_names(function)):
+        is_parameter = name in parameters and name in wanted
+        place = _first_binding(function.body, name, is_parameter, name in parameters)
         if place is None or any(map(_hides_in(name), _own_parts(function.body))):
             continue
-        first: ast.expr = ast.Name(name, ast.Load())
-        if kind != CONTENTS and name not in parameters:  # the list is made in the cell
-            place, first = place - 1, ast.Constant(None)
-        made = ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Constant(_CELL), [first], []))
+        first: list[ast.expr] = [ast.Name(name, ast.Load())]
+        if name not in wanted and name not in parameters:  # the list is made in the cell
+            place, first = place - 1, []
+        made = ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Constant(_CELL), first, []))
         like = function.body[place - 1] if place else function.body[0]
         for inner in walk(made):
             ast.copy_location(inner, like)
-        rest = [_Contents(name, kind).visit(statement) for statement in function.body[place:]]
+        rest = [_Contents(name).visit(statement) for statement in function.body[place:]]
         function.body[place:] = [made, *rest]
 
 
-def _shared_lists(function: ast.FunctionDef) -> dict[str, str]:
-    """The names of lists, dicts and sets of a function that it and those inside it change, without other references."""
-    if not any(isinstance(part, _FUNCTIONS) for part in _own_parts(function.body)):
-        return {}
-    found = {}
-    for name in sorted((_bound(function) & changed_names(function)) - {function.name}):
+def _changed_names_of_several(function: ast.FunctionDef) -> set[str]:
+    """The names of lists, dicts and sets that a function, or one inside it, changes, and that both know."""
+    found: set[str] = set()
+    own = _own_parts(function.body)
+    if not any(isinstance(part, _FUNCTIONS) for part in own):
+        return found
+    changed = _changed_names(function)
+    changed |= {name for part in own if (name := _defaultdict(part)) is not None}  # which reading changes
+    for name in changed & _bound(function):
         parts = _parts_that_see(name, function)
-        queue = shared_lists(name, parts, _parameters(function)) if len(parts) > 1 else None
-        if queue is not None:
-            found[name] = OWN_QUEUE if queue else OWN_ROWS if rows_of_own(function, name) else OWN_LIST
+        values = [value for part in parts for value in _values_of(name, part)]
+        if len(parts) > 1 and values and all(value is not None and _makes_container(value) for value in values):
+            found.add(name)
     return found
 
 
-def _parts_that_see(name: str, function: ast.FunctionDef) -> list[Part]:
+def _defaultdict(node: ast.AST) -> str | None:
+    """The name in `name = defaultdict(int)`."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Name(id="defaultdict") | ast.Attribute(attr="defaultdict")),
+        ):
+            return name
+    return None
+
+
+def _changed_names(function: ast.AST) -> set[str]:
+    """The names of what is changed in a function or in those inside it, by the form of the change."""
+    found: set[str] = set()
+    for node in walk(function):
+        match node:
+            case ast.Call():
+                found.add(changed_by(node) or "")
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name)), ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                found.add(name)
+    return found
+
+
+def _values_of(name: str, body: list[ast.stmt]) -> list[ast.expr | None]:
+    """What a name is bound to by the statements of one function; None for what is no value of its own."""
+    found: list[ast.expr | None] = []
+    parts = _own_parts(body)
+    assigned = set()
+    for part in parts:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=bound) as target], value=value) if bound == name:
+                found.append(value)
+                assigned.add(target)
+            case ast.AnnAssign(target=ast.Name(id=bound) as target, value=value) if bound == name:
+                found.append(value)
+                assigned.add(target)
+            case ast.Assign(targets=[ast.Tuple(elts=elts)], value=ast.Tuple(elts=values)) if len(elts) == len(values):
+                for one, value in zip(elts, values, strict=True):
+                    if isinstance(one, ast.Name) and one.id == name:
+                        found.append(value)
+                        assigned.add(one)
+            case ast.AugAssign(target=ast.Name(id=bound) as target, op=ast.Add()) if bound == name:
+                assigned.add(target)
+    for part in parts:
+        binds = isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load)
+        if binds and part not in assigned:
+            found.append(None)
+    return found
+
+
+def _makes_container(value: ast.expr) -> bool:
+    """Does an expression make a list, dict or set on the spot?"""
+    match value:
+        case ast.List() | ast.ListComp() | ast.Set() | ast.SetComp() | ast.Dict() | ast.DictComp():
+            return True
+        case ast.Subscript(slice=ast.Slice()) | ast.Call(func=ast.Attribute(attr="copy"), args=[]):
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in _MAKING
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return _makes_container(left) or _makes_container(right)
+    return False
+
+
+def _parts_that_see(name: str, function: ast.FunctionDef) -> list[list[ast.stmt]]:
     """The bodies of a function and of those inside it for which a name is the same."""
-    found = [Part(function.body, True)]
+    found = [function.body]
     waiting: list[ast.AST] = list(_own_parts(function.body))
     while waiting:
         part = waiting.pop()
         if isinstance(part, _FUNCTIONS) and name not in _bound(part):
             body: list[ast.stmt] = [ast.Expr(part.body)] if isinstance(part, ast.Lambda) else part.body
             if any(isinstance(inner, ast.Name) and inner.id == name for one in body for inner in walk(one)):
-                found.append(Part(body, False))
+                found.append(body)
             waiting += _own_parts(body)
     return found
 
@@ -137,8 +209,9 @@ def _own_parts(body: Sequence[ast.stmt]) -> list[ast.AST]:
     return found
 
 
-def _first_binding(body: list[ast.stmt], name: str, is_parameter: bool) -> int | None:
-    """The number of statements after which the name is surely bound, and before which no function can see it."""
+def _first_binding(body: list[ast.stmt], name: str, is_parameter: bool, is_bound: bool) -> int | None:
+    """The number of statements after which the name is surely bound, and before which no function can see it;
+    `is_bound`: it has a value before."""
     for place, statement in enumerate(body):
         mentioned = any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(statement))
         shared = any(isinstance(inner, ast.Nonlocal) and name in inner.names for inner in walk(statement))
@@ -151,7 +224,7 @@ def _first_binding(body: list[ast.stmt], name: str, is_parameter: bool) -> int |
                 parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
                 named = any(isinstance(part, ast.Name) and part.id == name for part in parts)
                 before = any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(value))
-                return place + 1 if named and not before else None
+                return place + 1 if named and (is_bound or not before) else None
         return None
     return None
 
@@ -189,14 +262,13 @@ def _hides_in(name: str) -> Callable[[ast.AST], bool]:
 class _Contents(ast.NodeTransformer):
     """Makes a name the contents of a cell of that name."""
 
-    def __init__(self, name: str, kind: str) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.kind = kind
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id != self.name:
             return node
-        return ast.copy_location(ast.Name(node.id + self.kind, node.ctx), node)
+        return ast.copy_location(ast.Name(node.id + CONTENTS, node.ctx), node)
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
         names = [name for name in node.names if name != self.name]

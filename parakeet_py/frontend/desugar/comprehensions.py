@@ -16,7 +16,7 @@ import copy
 from typing import TypeVar
 
 from parakeet_py.frontend.desugar.exceptions import place
-from parakeet_py.frontend.ownership.lists import changed_by_call
+from parakeet_py.frontend.ownership.changes import changed_by
 from parakeet_py.frontend.syntax_walk import walk
 
 _N = TypeVar("_N", bound=ast.AST)
@@ -55,7 +55,7 @@ def _changes(node: ast.ListComp) -> bool:
     parts = walk(node)
     if any(isinstance(part, _OTHERS) for part in parts) or any(generator.is_async for generator in node.generators):
         return False
-    return any(isinstance(part, ast.Call) and changed_by_call(part) is not None for part in parts)
+    return any(changed_by(part) is not None for part in parts)
 
 
 def _loop(statement: ast.Assign | ast.AnnAssign | ast.Return, node: ast.ListComp, count: int) -> list[ast.stmt]:

@@ -201,7 +201,7 @@ class _Try:
         return []
 
     def return_(self, value: ast.expr, node: ast.stmt, loop: ast.stmt | None) -> list[ast.stmt]:
-        """Names are returned as they are, when the body has been left; a list has no other name then (`own_lists`)."""
+        """Names are returned as they are, when the body has been left; a list has no other owner then."""
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
         code = RETURNS - len(self.returned)
         later = {name for part in self.node.finalbody for name in _bound(part)}

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import ast
 
+CONTENTS = ".cell_contents"
+"""What follows the name of a cell in that of its contents (see `cells`)."""
+
+
+def cell_of(name: str) -> str:
+    """The name of the cell whose contents a name stands for; any other name as it is."""
+    return name.removesuffix(CONTENTS)
+
 
 class Guarded(ast.stmt):
     """`body`, one statement; if it raises what handler i of `handlers` catches, `exit` becomes i + 1, else 0, and

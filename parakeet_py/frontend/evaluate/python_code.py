@@ -30,7 +30,7 @@ from parakeet_py.frontend.desugar.caught_steps import Failed, item_of
 from parakeet_py.frontend.desugar.generators import yielded
 from parakeet_py.frontend.evaluate.frames import deep_recursion
 from parakeet_py.frontend.evaluate.nodes import BINARY, COMPARE, DEL, LOAD, STORE, UNARY, Nodes, parameters, where_of
-from parakeet_py.frontend.ownership.lists import FUNCTIONS
+from parakeet_py.frontend.ownership.changes import FUNCTIONS
 from parakeet_py.frontend.ssa import UNBOUND, Block, Const, Let, Operand, Pos, Star, Var
 
 _PLAIN = (bool, int, float, complex, str, bytes, types.NoneType, types.EllipsisType)

@@ -14,18 +14,7 @@ import ast
 from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.frontend.desugar.nodes import Leave, TryBody
-from parakeet_py.frontend.ownership.lists import (
-    FUNCTIONS,
-    cell_of,
-    changed_by_call,
-    changed_by_function,
-    changed_item,
-    own_counters,
-    own_lists,
-    own_queues,
-)
-from parakeet_py.frontend.ownership.nested_lists import own_rows
+from parakeet_py.frontend.desugar.nodes import Leave, TryBody, cell_of
 from parakeet_py.frontend.syntax_walk import children
 
 FALLS, BREAK, CONTINUE, RETURN = 1, 2, 4, 8
@@ -46,10 +35,6 @@ class Scope:
     declared_nonlocal: dict[str, None] = field(default_factory=dict)
     rebound: dict[str, None] = field(default_factory=dict)  # bound in several places
     looped: dict[str, None] = field(default_factory=dict)  # bound in a loop
-    own_rows: frozenset[str] = frozenset()  # those of them whose items may be changed, which binds them, too
-    own_lists: frozenset[str] = frozenset()  # what changes them binds them
-    own_queues: frozenset[str] = frozenset()
-    own_counters: dict[str, tuple[str, object]] = field(default_factory=dict)
 
 
 class Scopes:
@@ -57,6 +42,8 @@ class Scopes:
 
     def __init__(self) -> None:
         self.has_nested = False  # whether there are functions inside it
+        self.defaultdicts: set[str] = set()  # names of what reading changes
+        self.may_change = False  # whether something may be changed: a method is called, an item set, `+=`
         self.binds_inside_expressions = False  # whether there is a `:=`
         self._scopes: dict[ast.AST, Scope] = {}
         self._bound: dict[ast.AST, frozenset[str]] = {}
@@ -65,10 +52,6 @@ class Scopes:
     def scope(self, node: FunctionLike) -> Scope:
         if node not in self._scopes:
             walk = _Walk(self)
-            walk.scope.own_lists = own_lists(node)
-            walk.scope.own_queues = own_queues(node, walk.scope.own_lists)
-            walk.scope.own_counters = own_counters(node, walk.scope.own_lists)
-            walk.scope.own_rows = own_rows(node, walk.scope.own_lists)
             arguments = node.args
             for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 walk.scope.locals[arg.arg] = None
@@ -206,40 +189,22 @@ class _Walk:
                 self.visit(target)
                 self.visit(value)
                 self.scopes.binds_inside_expressions = True
-            case ast.Call() if (row := changed_item(node)) is not None and row[0] in scope.own_rows:
-                self.bind(row[0])
-                self.scopes.binds_inside_expressions = True
-                scope.free[cell_of(row[0])] = None
-                self.visit_all([node.func, *node.args[1:]] if row[1] in FUNCTIONS else node.args)
-                self.visit(row[2])
-            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name), slice=place), slice=index) if (
-                not isinstance(node.ctx, ast.Load) and name in scope.own_rows
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function)) if (
+                isinstance(function, ast.Name | ast.Attribute)
+                and (function.id if isinstance(function, ast.Name) else function.attr) == "defaultdict"
             ):
-                self.bind(name)
-                scope.free[cell_of(name)] = None
-                self.visit(place)
-                self.visit(index)
-            case ast.Call() if (found := changed_by_function(node)) is not None and found[0] in scope.own_lists:
-                self.bind(found[0])
-                self.scopes.binds_inside_expressions = True
-                scope.free[cell_of(found[0])] = None
-                self.visit_all([node.func, *node.args[1:]])
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name in scope.own_lists:
-                if changed_by_call(node) is not None:
-                    self.bind(name)
-                    self.scopes.binds_inside_expressions = True
-                scope.free[cell_of(name)] = None
-                self.visit_all([*node.args, *(keyword.value for keyword in node.keywords)])
-            case ast.Subscript(value=ast.Name(id=name), slice=index, ctx=ast.Store() | ast.Del()) if (
-                name in scope.own_lists
-            ):
-                self.bind(name)
-                self.visit(index)
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in scope.own_counters:
-                self.bind(name)
-                self.scopes.binds_inside_expressions = True
-                scope.free[name] = None
-                self.visit(index)
+                self.scopes.defaultdicts.add(cell_of(name))
+                self.scopes.may_change = True
+                for child in children(node):
+                    self.visit(child)
+            case ast.Call() | ast.AugAssign():
+                self.scopes.may_change = True
+                for child in children(node):
+                    self.visit(child)
+            case ast.Subscript(ctx=ast.Store() | ast.Del()):
+                self.scopes.may_change = True
+                self.visit(node.value)
+                self.visit(node.slice)
             case ast.For() | ast.While():
                 if isinstance(node, ast.For):
                     self.visit(node.iter)

@@ -135,8 +135,8 @@ REFUSED: dict[str, tuple[str, str]] = {
         "g(n)",
     ),
     "def f(n):\n    fs = []\n    for i in range(n):\n        fs.append(lambda: i)\n    return [g() for g in fs]": (
-        "`fs` carries a function that uses `i` into the next iteration",
-        "for i in range(n):",
+        "a function that uses `i` is kept while `i` changes from iteration to iteration",
+        "fs.append(lambda: i)",
     ),
     "def f(n):\n    fs = [lambda: i for i in range(n)]\n    return fs[0]()": (
         "the functions made here use `i`, which changes from item to item",

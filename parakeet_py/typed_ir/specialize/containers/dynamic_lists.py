@@ -1,7 +1,7 @@
 """Lists that a function changes: items in arrays that have room for more.
 
-The frontend makes every change of a list without other references a new value of its name (`frontend.own_lists`). As
-long as the number of its items is known that value is a `TupleV`. Where paths with different numbers meet it is a
+The frontend makes every change of a list with one owner a new value (`frontend/ownership`). As long as
+the number of its items is known that value is a `TupleV`. Where paths with different numbers meet it is a
 `GrowV`: a length and, for each leaf of an item, a column, an array whose first elements are in use. Columns are changed
 in place, since the list before a change is never read again, and replaced by columns of one and a half times the size
 when they are full. All items have one template, whose leaves are scalars: numbers, numbers of several types, tuples of

@@ -1,6 +1,6 @@
 """Dicts and sets that a function changes by keys computed at run time: counters, memos, what has been seen.
 
-The frontend makes every change a new value of the name, as for lists (`frontend.own_lists`). As long as all keys are
+The frontend makes every change a new value, as for lists (`frontend/ownership`). As long as all keys are
 known such a dict is a `DictV`. From the first key on that is not it is a `MapV`: its entries are a grown list
 (`grown_lists`) of keys or (key, value) pairs, in the order of insertion, beside a hash table of their numbers
 (`library/python/hash_tables.py`). Keys are integers, floats (but nan) or tuples of these, for which Python's equality

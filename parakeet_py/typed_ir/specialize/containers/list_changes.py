@@ -1,8 +1,8 @@
 """Changes of lists, dicts and sets: of what is known of them, or of what stands for them when that is not enough.
 
-`append`, item assignment, `sort` and the others are values of `ssa.ChangeList`: the frontend has seen that nobody else
-knows the object (`frontend.own_lists`). A list of known length stays one as long as the change is known, too; then it
-becomes a `GrowV` (`grown_lists`), a list of arrays an `ArraysV` (`array_lists`), a dict a `MapV` (`hash_maps`).
+`append`, item assignment, `sort` and the others are values of `ssa.ChangeList`: the frontend has seen that the
+object has one owner (`frontend/ownership`). A list of known length stays one as long as the change is known, too; then
+it becomes a `GrowV` (`dynamic_lists`), a list of arrays an `ArraysV` (`ragged_arrays`), a dict a `MapV` (`hash_maps`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.ownership.lists import GIVING
+from parakeet_py.frontend.ownership.changes import GIVING
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing

@@ -5,7 +5,7 @@ in a pool, how many they are, and how many there is room for. The pool, itself a
 items of all rows, each row in one piece. A row that is full moves to the end of the pool, with room for more than twice
 as many items, so that appending takes constant time in the mean. Rows of rows have a pool of the pool.
 
-That nothing else sees a row when it changes is the frontend's promise (`frontend.own_rows`): a row taken out shows
+That nothing else sees a row when it changes is the frontend's promise (`frontend/ownership`): a row taken out shows
 the pool, good until the next change.
 """
 

@@ -1,13 +1,15 @@
 """Lists and dicts that a function changes, given to other functions.
 
-The frontend sees that no other name of the function itself is one of such a list (`frontend.own_lists`); what a call
-does with it is looked at here. A function of the user's may give it back, or keep it in an attribute: then the list has
-another name, and a change of it would be seen there. What unknown Python code does with it is not known at all.
+The frontend sees that no other variable of the function itself is one of such a list (`frontend/ownership`); what a
+call does with it is looked at here. A function of the user's may give it back, or keep it in an attribute: then the
+list has another name, and a change of it would be seen there. What unknown Python code does with it is not known at
+all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import CellType
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.callee_effects import effects_of
@@ -49,8 +51,8 @@ def given(s: Context, op: ssa.Op, nested: bool = False) -> list[Value]:
     if frame.namespace.trusted:
         return []
     found = [one for one in ssa.operands_of(op) if isinstance(one, ssa.Var) and _is_container(s.value(one))]
-    changed = _changed_names(frame.function) if found else frozenset()
-    return [s.value(one) for one in found if one.name in changed and (not nested or _holds_containers(s.value(one)))]
+    changed = _changed_variables(frame.function) if found else frozenset()
+    return [s.value(one) for one in found if one in changed and (not nested or _holds_containers(s.value(one)))]
 
 
 def lent(s: Context, values: Sequence[Value], nested: bool = False) -> bool:
@@ -66,10 +68,8 @@ def lent(s: Context, values: Sequence[Value], nested: bool = False) -> bool:
 
 def _changed_in(frame: Frame) -> list[Value]:
     """The lists and dicts that a function changes, as far as it has come."""
-    changed = frozenset() if frame.namespace.trusted else _changed_names(frame.function)
-    return (
-        [value for var, value in frame.env.items() if var.name in changed and _is_container(value)] if changed else []
-    )
+    changed = frozenset() if frame.namespace.trusted else _changed_variables(frame.function)
+    return [value for var, value in frame.env.items() if var in changed and _is_container(value)] if changed else []
 
 
 def _holds_containers(value: Value) -> bool:
@@ -80,9 +80,39 @@ def _holds_containers(value: Value) -> bool:
     return any(_is_container(part) or _holds_containers(part) for part in parts_of(value))
 
 
-def _changed_names(function: ssa.Function) -> frozenset[str]:
-    changes = (let.op for let in function.statements() if isinstance(let.op, ssa.ChangeList))
-    return frozenset(op.object.name for op in changes if isinstance(op.object, ssa.Var))
+def _changed_variables(function: ssa.Function) -> frozenset[ssa.Var]:
+    """The variables that stand for what a function changes: those of all changes, the gates that make one of others,
+    items of lists whose items change, and what is in cells, which other functions may change."""
+    found: set[ssa.Operand] = set()
+    items: set[ssa.Operand] = set()
+    gates: list[tuple[ssa.Operand, ssa.Operand]] = []
+    for let in function.statements():
+        match let.op:
+            case ssa.ChangeList(_, held, _, at):
+                found |= {held, let.outs[-1]}
+                if at is not None:
+                    items |= {held, let.outs[-1]}
+            case ssa.Attribute(_, "cell_contents"):
+                found.add(let.outs[0])
+            case ssa.If(_, then, orelse):
+                gates += [*zip(let.outs, then.results, strict=True), *zip(let.outs, orelse.results, strict=True)]
+            case (ssa.For() | ssa.While()) as op:
+                skip = int(op.stoppable)
+                for results in (op.inits, op.body.results[skip:], let.outs[skip:]):
+                    gates += zip(op.params, results, strict=True)
+    if not found:
+        return frozenset()
+    while True:
+        more = {one for pair in gates for one in pair if not found.isdisjoint(pair)} - found
+        more_items = {one for pair in gates for one in pair if not items.isdisjoint(pair)} - items
+        found |= more
+        items |= more_items
+        if not more and not more_items:
+            break
+    for let in function.statements():
+        if isinstance(let.op, ssa.Subscript) and let.op.object in items:
+            found |= {*let.outs}
+    return frozenset(one for one in found if isinstance(one, ssa.Var))
 
 
 def may_keep(callee: Value) -> bool:
@@ -92,6 +122,8 @@ def may_keep(callee: Value) -> bool:
     """
     match callee:
         case Static(target):
+            if target is CellType:  # whose contents belong to all functions that know it
+                return False
             target = getattr(target, "__wrapped__", target)
             effects = effects_of(target)
             return effects.keeps and not effects.lazy

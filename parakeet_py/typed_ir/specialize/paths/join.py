@@ -37,6 +37,7 @@ from parakeet_py.typed_ir.specialize.values import (
     GrowV,
     InstanceV,
     ItemV,
+    ListV,
     MapV,
     NeverV,
     ObjectV,
@@ -90,6 +91,9 @@ def join(s: Context, left: Template, right: Template) -> Template:
             version, depth = min(a.version, b.version), min(a.depth, b.depth)
             older = a if (a.version, a.depth) == (version, depth) else replace(a, version=version, depth=depth)
             return Structure(older, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
+        case Structure(ListV() as a, parts), Structure(ListV() as b, others) if same_shape(a, b):
+            both = a if b.own else replace(a, own=False)
+            return Structure(both, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(a, parts), Structure(b, others) if same_shape(a, b):
             return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(), Structure():

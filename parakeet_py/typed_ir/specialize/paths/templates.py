@@ -205,7 +205,7 @@ def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
         case ListV():
             array = parts[0]
             assert isinstance(array, ArrayV)
-            return ListV(array, like.items)
+            return ListV(array, like.items, own=like.own)
         case GrowV():
             length = parts[0]
             assert isinstance(length, ScalarV)

@@ -264,7 +264,7 @@ def _dict(s: Context, value: Value | None = None, /, **items: Value) -> Value:
 
 
 @builtin(types.CellType)
-def _cell(s: Context, value: Value) -> Value:
+def _cell(s: Context, value: Value = NONE) -> Value:
     return assigned_attributes.new_cell(s, value)
 
 
