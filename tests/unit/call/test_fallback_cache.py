@@ -11,6 +11,7 @@ import pytest
 
 from parakeet_py import UnsupportedError, accelerate, asdevice, options
 from parakeet_py.call import dispatcher
+from parakeet_py.call.dispatch import specializations
 from parakeet_py.call.fallback_cache import FIRST_LOOK, MAX_FORGIVEN, MAX_KINDS, MAX_RAISED, SETTLED, Refusals, kind_of
 from parakeet_py.signature.specs import NoneSpec, Signature
 
@@ -222,7 +223,7 @@ def test_calls_that_raise_and_are_refused_settle(monkeypatch: pytest.MonkeyPatch
 
 def test_calls_that_raise_do_not_count() -> None:
     f: Any = accelerate(with_a_class)
-    for k in range(dispatcher.MAX_SPECIALIZATIONS + 10):
+    for k in range(specializations.MAX_SPECIALIZATIONS + 10):
         assert raises(f, f"no {k}").startswith("ValueError")
     refused = f._dispatcher.refused
     assert len(refused) == 0 and not refused.everything and len(refused._raised) == MAX_RAISED
@@ -294,7 +295,7 @@ def test_calls_that_raise_and_others_in_turn() -> None:
 
 
 def test_refused_signatures_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "MAX_SPECIALIZATIONS", 5)
+    monkeypatch.setattr(specializations, "MAX_SPECIALIZATIONS", 5)
     monkeypatch.setitem(globals(), "SCALE", Last())
     f: Any = accelerate(kept)
     seen = looks(monkeypatch)

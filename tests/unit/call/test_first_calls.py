@@ -15,6 +15,7 @@ from parakeet_py import FallbackWarning, accelerate, options
 from parakeet_py.base.errors import LONGEST, UnsupportedError, cut
 from parakeet_py.call import compile as compiler
 from parakeet_py.call import dispatcher as dispatching
+from parakeet_py.call.dispatch import specializations
 from parakeet_py.frontend.evaluate import evaluator
 from parakeet_py.typed_ir.specialize.observed import Observations
 
@@ -40,7 +41,8 @@ def failing(*args: Any, **named: Any) -> Any:
 @pytest.mark.parametrize("function", [stored, refused])
 @pytest.mark.parametrize("name", ["_is_readable", "Dispatcher.known_of", "Refusals.settle", "compile_call"])
 def test_failures_beside_a_call_do_not_show(function: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    holder: Any = compiler if name == "compile_call" else dispatching
+    holders: dict[str, Any] = {"compile_call": compiler, "Refusals.settle": specializations}
+    holder = holders.get(name, dispatching)
     *path, last = name.split(".")
     for part in path:
         holder = getattr(holder, part)
@@ -62,7 +64,7 @@ def test_failures_of_observation_do_not_show(name: str, monkeypatch: pytest.Monk
         case "looked_into":
             monkeypatch.setattr("parakeet_py.typed_ir.specialize.python.inlined_functions.looked_into", failing)
         case "watch":
-            monkeypatch.setattr(dispatching, "present", failing)
+            monkeypatch.setattr(specializations, "present", failing)
         case "code_of":
             monkeypatch.setattr(evaluator, "code_of", failing)
 

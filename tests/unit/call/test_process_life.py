@@ -157,7 +157,7 @@ def test_very_many_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that is specialized by value stops being compiled anew."""
     import importlib
 
-    module = importlib.import_module("parakeet_py.call.dispatcher")
+    module = importlib.import_module("parakeet_py.call.dispatch.specializations")
     monkeypatch.setattr(module, "MAX_SPECIALIZATIONS", 3)
 
     def labelled(x: Any, label: str) -> Any:

@@ -1,0 +1,275 @@
+"""Making the code of a function: a new signature is loaded from the disk, compiled, or has to be observed first."""
+
+from __future__ import annotations
+
+import logging
+import time
+import types
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base import config as settings
+from parakeet_py.base.errors import NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.base.gc_pause import put_off
+from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, held
+from parakeet_py.call import specialization_cache
+from parakeet_py.call.dispatch.specializations import DoneByPython, Specializations
+from parakeet_py.call.load import Loaded
+from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
+from parakeet_py.signature.positional import python_form
+from parakeet_py.signature.specs import Signature
+
+if TYPE_CHECKING:
+    from parakeet_py.call.compiled import Compiled, Extents
+    from parakeet_py.call.handed_back import OpaqueCalls
+
+log_ = logging.getLogger("parakeet_py")
+MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
+LONGEST_EVALUATIONS = 2.0  # seconds of the calls of a function that are observed; then Python runs them
+
+
+class Compiling(Specializations):
+    """The compiled code of one function, and how it is made."""
+
+    @put_off()
+    def specialize(self, normal: tuple[Any, ...], signature: Signature, extents: Extents) -> Loaded | None:
+        """Code for a call with a new signature, from the disk or compiled; None if calls must be observed first.
+
+        First it is made for the `usual` extents; when a call turns up that has others, its `general` form.
+        """
+        config = self.config()
+        if self.is_full():
+            text = f"{self.function.__qualname__} has met {self.made} signatures; from now on, new ones run in Python"
+            raise UnsupportedError(text, self.function.__code__.co_filename)
+        runs = self.observed_runs.get(signature, 0)
+        worth_it = runs < MAX_OBSERVED_RUNS and self.evaluated_for < LONGEST_EVALUATIONS
+        hopeful = (
+            runs <= MAX_OBSERVED_RUNS and self.evaluated_for < LONGEST_EVALUATIONS
+        )  # else calls reach again and again what none of them shows
+        start = time.perf_counter()
+        loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
+        if loaded is not None:
+            if config.debug or log_.isEnabledFor(logging.INFO):
+                from parakeet_py.call.debug_log import tell_loaded
+
+                tell_loaded(self.function, signature, time.perf_counter() - start, config.debug)
+            return loaded
+        from parakeet_py.typed_ir.specialize.restarts import NeedObservation
+
+        try:
+            guess = runs > 0 and hopeful and not needs_its_frame(self.function)
+            with deadline(self.account.longest if config.pays else None):
+                return self.compile(normal, config, extents, guess)
+        except OutOfTime:
+            text = (
+                f"compiling {self.function.__qualname__} takes over {self.account.longest:.3g} s; its calls take less"
+            )
+            raise UnsupportedError(text, self.function.__code__.co_filename) from None
+        except NeedObservation as need:
+            self.observed_runs[signature] = runs + 1
+            if not worth_it or needs_its_frame(self.function):
+                raise need.error from None
+        return None
+
+    def load(self, signature: Signature, config: settings.Config, extents: Extents) -> Loaded | None:
+        """Install what an earlier process has left on the disk for a signature."""
+        from parakeet_py.llvm.engine.object_loader import LoadError
+
+        flags = self.flags(config, extents)
+        state = None
+        native = specialization_cache.load(self.function, signature, flags)
+        if native is None:
+            if config.strict:
+                return None
+            from parakeet_py.call import handed_back_cache
+            from parakeet_py.call.handed_back import OpaqueCalls
+
+            found = handed_back_cache.load(self.function, signature, flags, self.knowledge)
+            if found is None:
+                return None
+            native, handed_back = found
+            state = OpaqueCalls(self.function, signature.params, handed_back, self.knowledge)
+        try:
+            loaded = Loaded(
+                self.function,
+                native,
+                self.slow,
+                {},
+                threads=self.threads,
+                state=state,
+                from_disk=True,
+                checked=self.checked,
+            )
+        except LoadError:  # made by a version that had other symbols
+            return None
+        if state is not None:
+            self.hand_back(loaded, state, signature)
+        self.install(loaded, signature, extents, config.pays)
+        return loaded
+
+    def hand_back(self, loaded: Loaded, state: OpaqueCalls, signature: Signature) -> None:
+        """A specialization does some operations in Python: be ready for what they turn out to give."""
+        self.hands_back = True
+        self.watch(state.hidden)
+        state.forget = lambda: self.forget(loaded)
+        if state.handed_back.guessed:
+            self.guessed |= {signature, loaded.native.signature}
+
+    def compile(self, normal: tuple[Any, ...], config: settings.Config, extents: Extents, guess: bool) -> Loaded | None:
+        """Compile a call's signature and install it; None if something has to be observed first.
+
+        With `guess`, operations that no call has reached yet are taken to be out of reach, if that can do no harm.
+        """
+        from parakeet_py.llvm.engine.warm_up import prepare
+
+        prepare(min(config.thread_count, settings.available_cpus()))
+        from parakeet_py.call.compile import compile_call, make_native, runs_in_python
+
+        pays, start = config.pays, time.perf_counter_ns()
+        if pays:
+            self.account.close()
+        known = None if guess else self.kept(self.signature(normal), extents)
+        if known is not None and _would_be_the_same(known, config):
+            compiled = known
+        else:
+            compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
+        if self.watch(compiled.read_after_opaque):
+            own = self.signature(normal).params
+            for params in [one for one in self.knowledge.observed if one != own]:
+                del self.knowledge.observed[params]  # seen without a look at these
+            return None
+        if runs_in_python(compiled) and not config.check:  # where all is checked, so is the code for such calls
+            self.keep(compiled, extents)
+            raise DoneByPython
+        native = make_native(compiled, self.checked)
+        if pays:
+            self.account.has_compiled(normal, time.perf_counter_ns() - start)
+        if config.debug or log_.isEnabledFor(logging.INFO):
+            from parakeet_py.call.debug_log import tell_compiled
+
+            tell_compiled(compiled, config.debug, self.checked)
+        signature = compiled.call_signature
+        state = None
+        if compiled.specialization.opaque_sites or compiled.specialization.guessed:
+            from parakeet_py.call.handed_back import HandedBack, OpaqueCalls
+
+            state = OpaqueCalls(self.function, signature.params, HandedBack.by(compiled), self.knowledge)
+        loaded = Loaded(
+            self.function,
+            native,
+            self.slow,
+            compiled.times,
+            threads=self.threads,
+            state=state,
+            checked=self.checked,
+        )
+        self.keep(compiled, extents)
+        if state is not None:
+            self.hand_back(loaded, state, signature)
+        self.install(loaded, signature, extents, pays)
+        if config.uses_disk:
+            self.store(compiled, native, state, self.flags(config, extents))
+        return loaded
+
+    def left_off(self) -> Sequence[tuple[Any, Any]] | None:
+        """What the present call has done already, if compiled code has given it up half-way."""
+        from parakeet_py.call.handed_back import take_log
+
+        return take_log(self.knowledge)
+
+    def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any:
+        """Run a call in the evaluator, which finds out what operations handed back to Python give."""
+        from parakeet_py.frontend import to_ssa_cached
+        from parakeet_py.frontend.evaluate.evaluator import evaluate
+        from parakeet_py.typed_ir.specialize.observed import Observations
+        from parakeet_py.typed_ir.specialize.python.inlined_functions import looked_into
+
+        run = evaluate(
+            to_ssa_cached(self.function),
+            self.function,
+            observe=Observations(self.knowledge.observed.setdefault(signature.params, {})),
+            inline=looked_into,
+            replay=log,
+            watch=self.watched_now,
+        )
+        args, named = python_form(self.function, normal)
+        return run(*args, **named)
+
+    # ---- when it pays ------------------------------------------------------------------------------------------------
+
+    def may_keep_closures(self) -> bool:
+        """Does the function make others that Python has to make, as unknown code may keep them?"""
+        from parakeet_py.frontend import to_ssa_cached
+        from parakeet_py.frontend.evaluate.kept_closures import may_keep
+
+        return may_keep(to_ssa_cached(self.function), self.function)
+
+    def failure(self, error: Exception) -> UnsupportedError:
+        """What a call is refused with on which the compiler has failed; what is no error of its own is raised."""
+        if self.config().check or came_from_outside(error):
+            raise error
+        name = self.function.__qualname__
+        log_.error("the compiler has failed on %s", name, exc_info=error)
+        text = f"{name}: the compiler has failed ({type(error).__name__}: {error})"
+        return UnsupportedError(text, self.function.__code__.co_filename)
+
+    @put_off()
+    def compiled_for_normal(
+        self, normal: tuple[Any, ...], extents: Extents = "both", signature: Signature | None = None
+    ) -> Compiled:
+        """`compiled_for` a call in positional form, whose signature may be known already (nothing is on devices then);
+        by default for all extents."""
+        if signature is None and some_live_elsewhere(normal):
+            from parakeet_py.call.devices.calls import place_of, residents_of
+
+            team = place_of(self, normal)
+            if team is not None:
+                with residents_of(self, normal, team):
+                    return self.compiled_for_normal(normal, extents, self.signature(normal))
+        with self.lock, held():
+            if signature is None:
+                signature = self.signature(normal)
+            found = self.kept(signature, extents)
+            if found is None:
+                from parakeet_py.call.compile import compile_call
+                from parakeet_py.typed_ir.specialize.restarts import NeedObservation
+
+                try:
+                    guess = signature in self.guessed
+                    found = compile_call(self.function, normal, self.knowledge, self.config(), guess, extents)
+                except NeedObservation as need:
+                    raise NotObservedError.of(need.error, "call the function with such arguments first") from None
+                self.keep(found, extents)
+            return found
+
+    def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled:
+        """`compiled_for_normal` for a call on devices, which is refused where the compiler fails."""
+        from parakeet_py.call.compile import for_devices
+
+        with held():
+            try:
+                return for_devices(self.compiled_for_normal(normal, signature=signature))
+            except (UnsupportedError, NoSourceError):
+                raise
+            except Exception as error:
+                raise self.failure(error) from None
+
+
+def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
+    """Whether compiling once more, under these settings, would give and show what has been compiled before.
+
+    What is known of operations handed back to Python grows with every call, so code that has some is made anew.
+    """
+    of_code = ("contract", "fastmath", "libdevice", "stop_pass")
+    same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
+    same = same and bool(compiled.config.check) >= bool(config.check)  # the IRs have been checked
+    specialization = compiled.specialization
+    return same and not (config.print_passes or config.debug or specialization.opaque_sites or specialization.guessed)
+
+
+def needs_its_frame(function: types.FunctionType) -> bool:
+    """Does a function use `locals()` or the like, so that only Python itself can run it?"""
+    from parakeet_py.frontend import to_ssa_cached
+    from parakeet_py.frontend.evaluate.frames import reads_its_frame
+
+    return reads_its_frame(to_ssa_cached(function))

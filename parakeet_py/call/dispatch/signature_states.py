@@ -1,0 +1,185 @@
+"""The states of a signature, and what is done with a call that no entry stub has taken.
+
+What a dispatcher knows of the calls with one signature is a `State`. `STEPS` has what each does with a call, which is
+one of five `Action`s, and with the signature:
+
+| state | a call | then |
+|---|---|---|
+| `NEW` | is compiled for the usual extents, and runs natively | `USUAL`, `COMPILED`, `GUESSED` or `UNTRIED` |
+| | is evaluated, as an operation handed back to Python has not been observed | `OBSERVED`, then `NEW` |
+| | is refused: it cannot be compiled | `REFUSED` |
+| | is Python's, until compiling pays (`renting`) | `NEW` |
+| `UNTRIED` | is a trial of machine code against Python | `UNTRIED`, until it has been won |
+| `USUAL` | has other extents: it is compiled for all, and runs natively | `COMPILED` |
+| `COMPILED` | runs natively, if another thread has compiled it meanwhile | `COMPILED` |
+| | is Python's, as its own entry stub has let it pass | `COMPILED` |
+| `GUESSED` | reaches what no call had reached: the code is forgotten, the call evaluated | `OBSERVED`, then `NEW` |
+| `OBSERVED` | is Python's: the evaluator is running another one | `OBSERVED` |
+| `REFUSED` | is Python's | `REFUSED`, until one like it raises no more |
+| `INTERRUPTED` | is evaluated from where compiled code has given it up | `OBSERVED`, then as before |
+
+A call that is evaluated where the function makes others that unknown code may keep is Python's, and its signature
+`REFUSED`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base.errors import NoSourceError, UnsupportedError
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.call.dispatch.specializations import DoneByPython
+from parakeet_py.signature import patches
+from parakeet_py.signature.specs import Signature
+
+if TYPE_CHECKING:
+    from parakeet_py.call.compiled import Extents
+    from parakeet_py.call.dispatch.compiling import Compiling
+
+log_ = logging.getLogger("parakeet_py")
+
+
+class State(Enum):
+    NEW = auto()
+    UNTRIED = auto()
+    USUAL = auto()
+    COMPILED = auto()
+    GUESSED = auto()
+    OBSERVED = auto()
+    REFUSED = auto()
+    INTERRUPTED = auto()
+
+
+class Action(Enum):
+    NATIVE = auto()
+    EVALUATE = auto()
+    RENT = auto()
+    PYTHON = auto()
+    REFUSE = auto()
+
+
+@record
+class Call:
+    """A call in positional form; the entry stubs that were `tried`; `log`: what it has done already."""
+
+    normal: tuple[Any, ...]
+    signature: Signature
+    tried: Sequence[object]
+    log: Sequence[tuple[Any, Any]] | None = None
+
+
+@record
+class Decision:
+    """What is done with a call. `missed`: code has reached what no call had; `error`: why it is refused."""
+
+    action: Action
+    signature: Signature | None
+    missed: bool = False
+    error: Exception | None = None
+
+
+def state_of(of: Compiling, call: Call) -> State:
+    """The state of a call's signature."""
+    signature = call.signature
+    if call.log is not None:
+        return State.INTERRUPTED
+    if signature in of.guessed and signature in of.specializations:
+        return State.GUESSED
+    if signature in of.refused:
+        return State.REFUSED
+    if signature in of.observing:
+        return State.OBSERVED
+    if signature in of.untried:
+        return State.UNTRIED
+    known = of.last_gate(signature)
+    if known is None:
+        return State.NEW
+    return State.USUAL if known.native.guarded else State.COMPILED
+
+
+def decide(of: Compiling, call: Call) -> Decision:
+    """What is to be done with a call that no entry stub has taken, after it has been compiled if it can be."""
+    decision = STEPS[state_of(of, call)](of, call)
+    if decision.action is not Action.EVALUATE:
+        return decision
+    if call.log is None and of.may_keep_closures():
+        of.refused.add(call.signature, "functions made here may outlive what they use")
+        return Decision(Action.PYTHON, call.signature, decision.missed)
+    signature = of.signature(call.normal)  # what is known by now may have changed it
+    of.observing.add(signature)
+    return Decision(Action.EVALUATE, signature, decision.missed)
+
+
+def _new(of: Compiling, call: Call) -> Decision:
+    if of.refused.raises_again() and not of.config().strict:
+        return Decision(Action.PYTHON, call.signature)
+    if of.config().pays and of.account.must_earn(call.normal, of.has_stored):
+        return Decision(Action.RENT, call.signature)
+    return _compiled_now(of, call, "usual")
+
+
+def _untried(of: Compiling, call: Call) -> Decision:
+    return Decision(Action.NATIVE, call.signature)
+
+
+def _usual(of: Compiling, call: Call) -> Decision:
+    return _compiled_now(of, call, "general")
+
+
+def _compiled_now(of: Compiling, call: Call, extents: Extents) -> Decision:
+    try:
+        loaded = of.specialize(call.normal, call.signature, extents)
+        of.refused.unsettle(call.normal)
+        return Decision(Action.EVALUATE if loaded is None else Action.NATIVE, call.signature)
+    except patches.Patched:
+        return Decision(Action.PYTHON, call.signature)
+    except DoneByPython:
+        of.refused.add(call.signature, "almost all is handed back")
+        log_.info("%s: Python runs such calls, as almost all is handed back", of.function.__qualname__)
+        of.refused.settle(call.normal)
+        return Decision(Action.PYTHON, call.signature)
+    except (UnsupportedError, NoSourceError) as found:
+        return Decision(Action.REFUSE, of.signature(call.normal), error=found)  # with the hidden arguments found
+    except Exception as found:
+        return Decision(Action.REFUSE, call.signature, error=of.failure(found))
+
+
+def _compiled(of: Compiling, call: Call) -> Decision:
+    known = of.last_gate(call.signature)
+    if known is None or known.gate not in call.tried:
+        return Decision(Action.NATIVE, call.signature)
+    of.refused.leave(call.normal)
+    return Decision(Action.PYTHON, call.signature)
+
+
+def _guessed(of: Compiling, call: Call) -> Decision:
+    of.forget(of.specializations[call.signature])
+    return Decision(Action.EVALUATE, call.signature, missed=True)
+
+
+def _observed(of: Compiling, call: Call) -> Decision:
+    return Decision(Action.PYTHON, call.signature)
+
+
+def _refused(of: Compiling, call: Call) -> Decision:
+    of.refused.settle(call.normal)
+    return Decision(Action.PYTHON, call.signature)
+
+
+def _interrupted(of: Compiling, call: Call) -> Decision:
+    return Decision(Action.EVALUATE, call.signature)
+
+
+STEPS: Mapping[State, Callable[[Compiling, Call], Decision]] = {
+    State.NEW: _new,
+    State.UNTRIED: _untried,
+    State.USUAL: _usual,
+    State.COMPILED: _compiled,
+    State.GUESSED: _guessed,
+    State.OBSERVED: _observed,
+    State.REFUSED: _refused,
+    State.INTERRUPTED: _interrupted,
+}
