@@ -323,6 +323,15 @@ def rebuild(
     return _REBUILD[op.__class__](op, operand, binder, block)  # type: ignore[no-any-return]
 
 
+def with_blocks(op: T, block: Callable[[Any], Any]) -> T:
+    """`op` with its blocks changed; `op` itself if nothing changed."""
+    return rebuild(op, _same, None, block)
+
+
+def _same(operand: Any) -> Any:
+    return operand
+
+
 # ---- programs --------------------------------------------------------------------------------------------------------
 
 

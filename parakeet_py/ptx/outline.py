@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.grammar import with_blocks
 from parakeet_py.base.types import BOOL, INT64, Array, Scalar
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp import ir
@@ -130,16 +131,10 @@ class _Cutter:
                     self.grains(sink, statement)
                 case ir.For() | ir.While() | ir.If() if _is_task(statement):
                     self.task(sink, statement)
-                case ir.For(body=body):
-                    sink.append(replace(statement, body=self.block(body)))
-                case ir.While(head, condition, body):
-                    sink.append(ir.While(self.block(head), condition, self.block(body)))
-                case ir.If(condition, then, orelse):
-                    sink.append(ir.If(condition, self.block(then), self.block(orelse)))
                 case ir.Let(out, ir.NewArray(extents, "stack"), pos):
                     sink.append(ir.Let(out, ir.NewArray(extents, "heap"), pos))
                 case _:
-                    sink.append(statement)
+                    sink.append(with_blocks(statement, self.block))
         return ir.Block(tuple(sink))
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
@@ -246,17 +241,9 @@ def _numbered(block: ir.Block) -> ir.Block:
 
 
 def _with_number(statement: ir.Statement) -> ir.Statement:
-    match statement:
-        case ir.Check(order=None):
-            return replace(statement, order=ZERO)
-        case ir.If(_, then, orelse):
-            return replace(statement, then=_numbered(then), orelse=_numbered(orelse))
-        case ir.For(body=body):
-            return replace(statement, body=_numbered(body))
-        case ir.While(head, _, body):
-            return replace(statement, head=_numbered(head), body=_numbered(body))
-        case _:
-            return statement
+    if isinstance(statement, ir.Check) and statement.order is None:
+        return replace(statement, order=ZERO)
+    return with_blocks(statement, _numbered)
 
 
 def this_thread(sink: list[ir.Statement], threads: int, pos: Pos) -> Var:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from parakeet_py.base.grammar import with_blocks
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ssa import Block, Let, Op, Operand, Var
 
@@ -105,12 +106,8 @@ def _rebuild(block: Block, needed: set[Var]) -> Block:
                 else:
                     condition_block = _rebuild(op.condition, needed)
                     op = replace(op, params=params, inits=inits, body=kept_body, condition=condition_block)
-            case ssa.Guarded(body):
-                op = replace(op, body=_rebuild(body, needed))
-            case ssa.Assert(condition, Block() as message):
-                op = ssa.Assert(condition, _rebuild(message, needed))
             case _:
-                pass
+                op = with_blocks(op, lambda inner: _rebuild(inner, needed))
         statements.append(let if op is let.op else Let(outs, op, let.pos))
     return Block(tuple(statements), block.results)
 

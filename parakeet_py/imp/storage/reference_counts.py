@@ -16,10 +16,9 @@ check needs no cleaning up on its way out; the runtime frees what the call still
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from parakeet_py.base import grammar
-from parakeet_py.base.grammar import Leaf, Use
+from parakeet_py.base.grammar import Leaf, Use, with_blocks
 from parakeet_py.base.types import Array, Object
 from parakeet_py.imp import ir
 from parakeet_py.imp.ir import Block, Let
@@ -128,15 +127,7 @@ class _Manager:
         return moved, retained
 
     def statement(self, statement: ir.Statement) -> ir.Statement:
-        match statement:
-            case ir.If(_, then, orelse):
-                return replace(statement, then=self.block(then), orelse=self.block(orelse))
-            case ir.For(body=body):
-                return replace(statement, body=self.block(body))
-            case ir.While(head, _, body):
-                return replace(statement, head=self.block(head), body=self.block(body))
-            case _:
-                return statement
+        return statement if isinstance(statement, ir.Parallel | ir.Grid) else with_blocks(statement, self.block)
 
 
 def _groups(statements: Sequence[ir.Statement]) -> Iterator[tuple[ir.Statement, ...]]:

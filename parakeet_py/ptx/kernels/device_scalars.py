@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from parakeet_py.base.grammar import with_blocks
 from parakeet_py.base.types import Scalar, is_complex, is_float
 from parakeet_py.imp import ir
 from parakeet_py.ptx.kernels.codegen import stored_roots
@@ -201,11 +202,5 @@ def _without(block: ir.Block, moved: set[Var], kernels: tuple[Kernel, ...]) -> i
             case ir.Launch(number, blocks, args):
                 if not moved.isdisjoint(arg for arg in args if isinstance(arg, Var)):
                     statement = ir.Launch(number, blocks, kernels[number].params)
-            case ir.If(condition, then, orelse):
-                statement = ir.If(condition, _without(then, moved, kernels), _without(orelse, moved, kernels))
-            case ir.For(body=body):
-                statement = replace(statement, body=_without(body, moved, kernels))
-            case ir.While(head, condition, body):
-                statement = ir.While(_without(head, moved, kernels), condition, _without(body, moved, kernels))
-        statements.append(statement)
+        statements.append(with_blocks(statement, lambda inner: _without(inner, moved, kernels)))
     return ir.Block(tuple(statements))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from parakeet_py.base.grammar import rebuild
+from parakeet_py.base.grammar import with_blocks
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Const, Let, Operand, Var
 
@@ -24,7 +24,7 @@ def drop_lost_fills(block: Block) -> Block:
     for place, let in enumerate(statements):
         op = let.op
         if isinstance(op, ir.For | ir.While | ir.If):
-            inner = rebuild(op, lambda operand: operand, block=drop_lost_fills)
+            inner = with_blocks(op, drop_lost_fills)
             if inner is not op:
                 statements[place], changed = Let(let.outs, inner, let.pos), True
         if isinstance(op, ir.Map) and len(let.outs) == 1 and not op.body.statements and _is_number(op.body.results[0]):

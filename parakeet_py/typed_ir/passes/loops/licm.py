@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.base.grammar import rebuild
+from parakeet_py.base.grammar import with_blocks
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Var
 from parakeet_py.typed_ir.rewrite import Rewriter
@@ -32,7 +32,7 @@ class _Mover(Rewriter):
         def strip(block: Block) -> Block:
             return block if block is combine else _strip(block, bound, moved)
 
-        op = rebuild(made.op, lambda operand: operand, block=strip)
+        op = with_blocks(made.op, strip)
         return (*moved, Let(made.outs, op, made.pos)) if moved else new
 
 

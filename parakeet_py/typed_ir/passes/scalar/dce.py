@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from parakeet_py.base.grammar import rebuild
+from parakeet_py.base.grammar import with_blocks
 from parakeet_py.base.types import Array
 from parakeet_py.typed_ir.ir import (
     Block,
@@ -222,7 +222,7 @@ class _Sweep:
             case Reduce() | Scan() if not all(kept):
                 return self.combining(let, op, kept)
             case _:
-                new = rebuild(op, lambda operand: operand, block=self.whole)
+                new = with_blocks(op, self.whole)
         return let if new is op else Let(outs, new, let.pos)
 
     def loop(self, let: Let, op: For | While) -> Let:
@@ -242,7 +242,7 @@ class _Sweep:
         count = len(kept)
         keep = _needed_together(op.combine, kept)
         if all(keep):
-            new = rebuild(op, lambda operand: operand, block=self.whole)
+            new = with_blocks(op, self.whole)
             return let if new is op else Let(let.outs, new, let.pos)
         params = op.combine.params
         combine_body = _only_for(self.block(op.combine.body, _select(op.combine.body.results, keep)))
