@@ -25,10 +25,11 @@ from parakeet_py.library.intrinsics import (
     load,
     python_scalar,
     reshape,
+    store,
 )
 from parakeet_py.library.random import ziggurat
 from parakeet_py.library.random.legacy_generators import drawn
-from parakeet_py.library.registry import method, static
+from parakeet_py.library.registry import method, procedure, static
 
 MULTIPLIER_HIGH = np.uint64(0x2360ED051FC65DA4)
 MULTIPLIER = np.uint64(0x4385DF649FCCF645)  # its lower half
@@ -60,8 +61,8 @@ def next_word(state):
     high = upper_product(low, MULTIPLIER) + low * MULTIPLIER_HIGH + high * MULTIPLIER + load(words, 3)
     low = product + load(words, 2)
     high = high + cast(low < product, "uint64")
-    words[0] = low
-    words[1] = high
+    store(words, 0, low)
+    store(words, 1, high)
     mixed, turn = high ^ low, high >> np.uint64(58)
     return mixed >> turn | mixed << ((np.uint64(64) - turn) & np.uint64(63))
 
@@ -70,11 +71,11 @@ def next_half(state):
     """The next 32 bits: of a word that is drawn, the lower half first."""
     _words, left = state
     if load(left, 0) != np.uint32(0):
-        left[0] = np.uint32(0)
+        store(left, 0, np.uint32(0))
         return cast(load(left, 1), "uint64")
     word = next_word(state)
-    left[0] = np.uint32(1)
-    left[1] = cast(word >> HALF, "uint32")
+    store(left, 0, np.uint32(1))
+    store(left, 1, cast(word >> HALF, "uint32"))
     return word & LOWER
 
 
@@ -124,6 +125,7 @@ def next_normal(state):
             return found
 
 
+@procedure
 def next_beyond(state):
     """A normal number beyond the last layer (Marsaglia 1964)."""
     while True:
@@ -249,6 +251,7 @@ def generator_integers(state, low, high=None, size=None, dtype=np.int64, endpoin
     return drawn_integers(state, start, span, tuple(size) if is_sequence(size) else (size,))
 
 
+@procedure
 def drawn_integers(state, start, span, shape):
     made = allocate(shape, "int64")
     line = reshape(made, (size_of(shape),))

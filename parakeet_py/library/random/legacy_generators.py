@@ -26,8 +26,9 @@ from parakeet_py.library.intrinsics import (
     load,
     python_scalar,
     reshape,
+    store,
 )
-from parakeet_py.library.registry import implements, static
+from parakeet_py.library.registry import implements, procedure, static
 from parakeet_py.signature import random_states
 
 WORDS = 624
@@ -60,13 +61,14 @@ def twisted(word, after, mixed):
     return mixed ^ (bits >> np.uint32(1)) ^ ((bits & np.uint32(1)) * TWIST)
 
 
+@procedure
 def renew(key):
     """The next 624 words."""
     for at in range(WORDS - SHIFT):
-        key[at] = twisted(load(key, at), load(key, at + 1), load(key, at + SHIFT))
+        store(key, at, twisted(load(key, at), load(key, at + 1), load(key, at + SHIFT)))
     for at in range(WORDS - SHIFT, WORDS - 1):
-        key[at] = twisted(load(key, at), load(key, at + 1), load(key, at + SHIFT - WORDS))
-    key[WORDS - 1] = twisted(load(key, WORDS - 1), load(key, 0), load(key, SHIFT - 1))
+        store(key, at, twisted(load(key, at), load(key, at + 1), load(key, at + SHIFT - WORDS)))
+    store(key, WORDS - 1, twisted(load(key, WORDS - 1), load(key, 0), load(key, SHIFT - 1)))
 
 
 def tempered(word):
@@ -82,7 +84,7 @@ def next_word(key, position):
     if at >= WORDS:
         renew(key)
         at = cast(0, "int64")
-    position[0] = cast(at + 1, "int32")
+    store(position, 0, cast(at + 1, "int32"))
     return tempered(load(key, at))
 
 
@@ -90,7 +92,7 @@ def next_words(key, position):
     """The next 64 bits, the first word above the second."""
     at = cast(load(position, 0), "int64")
     if at < WORDS - 1:
-        position[0] = cast(at + 2, "int32")
+        store(position, 0, cast(at + 2, "int32"))
         return cast(tempered(load(key, at)), "uint64") << np.uint64(32) | cast(tempered(load(key, at + 1)), "uint64")
     words = np.uint64(0)
     for _step in range(2):
