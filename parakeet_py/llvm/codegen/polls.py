@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED
+from parakeet_py.llvm.runtime.loop_polls import CONVENTION
 from parakeet_py.typed_ir.ir import Const, Dim, Prim, Var
 
 _LIGHT = 1 << 16
@@ -118,13 +119,13 @@ class _Poll:
         scope.polled = True
         # What it changes of the context is its own, but for the status, which is read as an atomic after regions.
         effects = "cold nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
-        function = f.module.declare("preserve_mostcc void", "pk_poll", "ptr", effects)
+        function = f.module.declare(f"{CONVENTION}void", "pk_poll", "ptr", effects)
         leave, name = f.label("interrupted"), f.fresh("poll")
         lines: list[str] = []
         if not self.adapts:
             self.begin(lines.append)
         lines += [
-            f"call preserve_mostcc void {function}(ptr {self.state})",
+            f"call {CONVENTION}void {function}(ptr {self.state})",
             f"{name}.left = load i64, ptr {self.state}",
             f"{name}.ends = icmp eq i64 {name}.left, 0",
             *then,

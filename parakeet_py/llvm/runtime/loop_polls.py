@@ -6,7 +6,8 @@ Generated loops that may run long call, once in some thousand iterations,
 
 `state` is four words of the loop: the number of iterations until the next poll, which `pk_poll` sets (0: leave, the
 call has been interrupted); that between the last two, from which it is made so that polls come after some milliseconds;
-the time of the last (0: there was none); and the call's context. All general registers are preserved.
+the time of the last (0: there was none); and the call's context. All general registers are preserved,
+where LLVM knows how to.
 
 Only calls through gates are looked after: their context's THREAD is not 0. It is the thread state that the gate has to
 restore, or one of these while the GIL is held:
@@ -23,8 +24,11 @@ exception stays set in the thread of the call.
 
 from __future__ import annotations
 
+import platform
+
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 
+CONVENTION = "preserve_mostcc " if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") else ""
 HELD = 1  # a context's THREAD while the GIL is held
 LENT = 2
 KEPT = 3
@@ -39,6 +43,7 @@ def poll_ir() -> str:
     """The text of `pk_poll` and of `pk_set_poll(hook)`, which names `gate.poll`."""
     text = _POLL
     for name, value in {
+        "CONVENTION": CONVENTION,
         "THREAD": Context.THREAD,
         "DUE": Context.DUE,
         "INTERRUPTED": INTERRUPTED,
@@ -75,7 +80,7 @@ define void @pk_set_poll(ptr %hook) {
   ret void
 }
 
-define preserve_mostcc void @pk_poll(ptr %state) cold noinline {
+define $CONVENTION$void @pk_poll(ptr %state) cold noinline {
 entry:
   %ctx_p = getelementptr i8, ptr %state, i64 24
   %ctx = load ptr, ptr %ctx_p

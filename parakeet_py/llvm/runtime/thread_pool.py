@@ -41,6 +41,7 @@ import sys
 from parakeet_py.base.config import MAX_THREADS
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 from parakeet_py.llvm.runtime.error_state import ALL_FLAGS, HAS_FLAGS
+from parakeet_py.llvm.runtime.loop_polls import CONVENTION
 
 CHUNKS_PER_THREAD = 6
 SPIN_NANOSECONDS = 100_000  # how long an idle worker spins before it sleeps
@@ -81,7 +82,7 @@ def pool_ir() -> str:
     """The text of the pool for this platform, after `pause_ir` and `poll_ir`: `pk_parallel`, `threads_after_fork`."""
     if not has_pool():
         return _SERIAL
-    constants = {
+    constants: dict[str, object] = {
         "FUTEX": _FUTEX_SYSCALL[platform.machine().lower()],
         "WAIT": 128,  # FUTEX_WAIT | FUTEX_PRIVATE_FLAG
         "WAKE": 129,
@@ -98,6 +99,7 @@ def pool_ir() -> str:
         "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
         "EPOCH": 1 << 40,
         "INTERRUPTED": INTERRUPTED,
+        "CONVENTION": CONVENTION,
         "EPOCH_MASK": -(1 << 40),
         "HELPER": 1 << 24,
         "HELPER_MASK": 0xFFFF << 24,
@@ -179,7 +181,7 @@ define internal void @look_up(ptr %ctx) cold noinline {
   %ctx_p = getelementptr i8, ptr %state, i64 24
   store [3 x i64] zeroinitializer, ptr %state
   store ptr %ctx, ptr %ctx_p
-  call preserve_mostcc void @pk_poll(ptr %state)
+  call $CONVENTION$void @pk_poll(ptr %state)
   ret void
 }
 
