@@ -12,6 +12,7 @@ from typing import Any, Literal
 from parakeet_py.base import config as settings
 from parakeet_py.frontend import ssa
 from parakeet_py.imp import ir as imp
+from parakeet_py.signature.results import listed
 from parakeet_py.signature.specs import ObjectSpec, Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.pipeline import PassReport
@@ -37,6 +38,10 @@ class Compiled:
     divided: Any = None  # how a team runs it, once one has
     written_out: Compiled | None = None  # without calls of the library's procedures, see `compile.for_devices`
     kept: tuple[int, ...] | None = None  # `give_back.kept_arguments`, once they have been asked for
+    listed: frozenset[int] = frozenset()  # the results whose elements are looked at when they are put together
+
+    def __post_init__(self) -> None:
+        self.listed = listed(self.specialization.result)
 
     @property
     def signature(self) -> Signature:

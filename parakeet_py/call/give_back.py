@@ -195,6 +195,8 @@ def run_compiled(
 def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[Undo]:
     """What gives Python the arguments back as they are now that it may want so; an array on devices says itself how."""
     found: list[Undo] = []
+    if not kept_arguments(compiled):
+        return found
     for leaf in (leaves[position] for position in kept_arguments(compiled)):
         if isinstance(leaf, np.ndarray):
             found.append(partial(leaf.__setitem__, ..., leaf.copy(order="K")))

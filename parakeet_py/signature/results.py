@@ -210,17 +210,15 @@ def assemble(tree: Result, leaves: Sequence[Any], given: Sequence[Any] = (), arr
 
 
 def _assemble(tree: Result, leaves: Sequence[Any], given: Sequence[Any], array: Leaving, boxed: dict[int, Any]) -> Any:
-    def part(tree: Result) -> Any:
-        return _assemble(tree, leaves, given, array, boxed)
-
     match tree:
         case ResultLeaf(index, kind, dtype, python):
             if index in boxed:
                 return boxed[index]
             value = leaves[index]
             if kind == "array":
-                argument = any(value is one for one in given)
-                new = tree.view or (not argument and (tree.readonly or any(value is one for one in boxed.values())))
+                argument = any([value is one for one in given])
+                twice = bool(boxed) and any([value is one for one in boxed.values()])
+                new = tree.view or (not argument and (tree.readonly or twice))
                 if new or not argument:
                     value = array(value, new, tree.readonly)
             if kind == "scalar":
@@ -231,14 +229,14 @@ def _assemble(tree: Result, leaves: Sequence[Any], given: Sequence[Any], array: 
         case ResultStatic(value):
             return value
         case ResultEither(tag, choices):
-            return part(choices[int(leaves[tag.index])])
+            return _assemble(choices[int(leaves[tag.index])], leaves, given, array, boxed)
         case ResultListOf(leaf, numpy):
             return list(leaves[leaf.index]) if numpy else leaves[leaf.index].tolist()
         case ResultRows(items, ends):
-            held = part(items)
+            held = _assemble(items, leaves, given, array, boxed)
             return [held[first:last] for first, last in itertools.pairwise(leaves[ends.index].tolist())]
         case ResultTuple(items, kind, type_):
-            parts = [part(item) for item in items]
+            parts = [_assemble(item, leaves, given, array, boxed) for item in items]
             if type_ is not None:
                 return type_(*parts)
             return tuple(parts) if kind == "tuple" else parts

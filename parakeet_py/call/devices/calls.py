@@ -17,7 +17,11 @@ from parakeet_py.call.devices.call_cache import look, repeated_of
 from parakeet_py.call.give_back import run_compiled, values_of
 from parakeet_py.call.load import read_source
 from parakeet_py.hybrid.devices.device import DeviceMemoryError
-from parakeet_py.hybrid.devices.device_detection import leaves_of, lives_elsewhere
+from parakeet_py.hybrid.devices.device_detection import (
+    leaves_of,
+    lives_elsewhere,
+    some_live_elsewhere,
+)
 from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.devices.team import Team, team_of
@@ -30,7 +34,6 @@ from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.resident_arguments import Residents
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
-from parakeet_py.signature.results import listed
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -80,13 +83,20 @@ def place_of(dispatcher: Dispatcher, normal: Sequence[Any], asked: dict[int, Int
     Arrays of other libraries decide, else the settings, else where the first `DeviceArray` is. See `device_of` for
     `asked`.
     """
-    chosen = dispatcher.config()
-    values = [*normal, *_held(dispatcher, normal)]
-    device = device_of(values, () if chosen.on_cpu else open_devices(chosen.devices or ""), asked)
-    if device is not None:
-        return team_of(device)
-    place = next((value._place for value in leaves_of(values) if type(value) is DeviceArray), None)
-    return None if place is None else dispatcher.device() or place
+    own, others = None, False
+    values = [*normal, *_held(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
+    for value in values:
+        if type(value) is DeviceArray:
+            own = own or value._place
+        elif lives_elsewhere(value):
+            others = True
+    if others:
+        own = next((value._place for value in leaves_of(values) if type(value) is DeviceArray), None)
+        chosen = dispatcher.config()
+        device = device_of(values, () if chosen.on_cpu else open_devices(chosen.devices or ""), asked)
+        if device is not None:
+            return team_of(device)
+    return None if own is None else dispatcher.device() or own
 
 
 def _held(dispatcher: Dispatcher, normal: Sequence[Any]) -> list[Any]:
@@ -106,7 +116,8 @@ def residents_of(
     dispatcher: Dispatcher, normal: Sequence[Any], team: Team, asked: dict[int, Interface] | None = None
 ) -> Residents:
     """The arguments of a call in positional form that live on devices."""
-    return Residents.among(team, [*normal, *_held(dispatcher, normal)], asked)
+    values = [*normal, *_held(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
+    return Residents.among(team, values, asked) if some_live_elsewhere(values) else Residents(team, None, {})
 
 
 def call(
@@ -124,8 +135,8 @@ def call(
     in_regions : a device alone runs region after region, too
     """
     args = tuple(normal)
-    device, plain = team.alone, not in_regions
-    if device is not None and plain:
+    device, elsewhere = team.alone, some_live_elsewhere(args)
+    if device is not None and elsewhere and not in_regions:
         seen = look(dispatcher, args, device, asked or {})
         known = None if seen is None else repeated_of(dispatcher).known(dispatcher.config(), seen.facts)
         if seen is not None and known is not None:
@@ -182,7 +193,7 @@ def _run(
 ) -> Any:
     """A call whose specialization and leaf arguments are known."""
     device = team.alone
-    fetched = listed(compiled.specialization.result)
+    fetched = compiled.listed
 
     def run(opaque: Any) -> list[Any]:
         if device is not None and not in_regions:

@@ -244,6 +244,9 @@ class Compiling(Specializations):
 
     def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled:
         """`compiled_for_normal` for a call on devices, which is refused where the compiler fails."""
+        found = None if signature is None else self.kept(signature, "both")
+        if found is not None:
+            return found
         from parakeet_py.call.compile import for_devices
 
         with held():

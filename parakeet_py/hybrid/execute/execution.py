@@ -17,6 +17,7 @@ import copy
 import itertools
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -57,7 +58,6 @@ from parakeet_py.hybrid.residency.blocks import (
     of_host,
 )
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans
-from parakeet_py.hybrid.residency.byte_ranges import span as stretch
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home, homes_of_frozen
 from parakeet_py.hybrid.residency.resident_arguments import array_of
@@ -68,6 +68,7 @@ from parakeet_py.typed_ir.semantics import scalar
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
 FINE = 8  # indices for each member: then no member gets much more or less than it should
 WASTE = 2  # an array is packed if the memory from its first to its last byte is more than so many times its own
+_ARRAYS = DeviceView, SharedArray
 DEVICE = 1  # the number of the memory of a device alone
 
 
@@ -110,6 +111,7 @@ class Execution:
 
     Attributes
     ----------
+    alone : the host part works in the memory of one device
     memories : of the team, and which bytes have moved between them
     arguments : the arrays of the host among the arguments
     entered : the roots of bytes that outlive the call, by where these are between calls
@@ -122,6 +124,7 @@ class Execution:
 
     def __init__(self, plan: Any, team: Team, opaque: OpaqueCallback | None) -> None:
         self.plan, self.team, self.callback = plan, team, opaque
+        self.alone = isinstance(plan, DevicePlan)
         self.function, self.host = plan.function, plan.host
         self.arguments: list[SharedArray] = []
         self.packed: list[tuple[np.ndarray[Any, Any], SharedArray]] = []
@@ -132,24 +135,25 @@ class Execution:
         self.shared: dict[int, tuple[DeviceView, SharedArray]] = {}
         self.roots: dict[Buffer, Root] = {}
         self.homes: dict[Buffer, Home] = {}
-        if isinstance(plan, DevicePlan):
+        if self.alone:
             self.memory = self.work_alone(team.alone)
-            self.memories = self.memories_of([self.memory.device])
             return
-        self.memories = self.memories_of([*map(member_of, team.devices)])
         self.runs: list[RegionRun] = []
         self.schedules: list[Schedule] = []
         self.decided: dict[tuple[int, bool], tuple[Range, ...]] = {}
         self.products: dict[tuple[int, int, int], Cutting] = {}
         self.steady_joins = {"combine", "scan"} if plan.config.deterministic else set()
         self.threads = settings.current().thread_count
+        assert self.memories  # those of the call, which goes on in tasks as a copy
 
     def work_alone(self, device: Any) -> DeviceMemory:
         """The memory of a device that does all of the work."""
         return DeviceMemory(self.plan, Meter(device, self.plan.check), self.callback_alone())
 
-    def callback_alone(self) -> Callable[[int, Sequence[Any]], list[Any]]:
-        """`opaque_alone`, which does not keep the call and what it uses alive."""
+    def callback_alone(self) -> Callable[[int, Sequence[Any]], list[Any]] | None:
+        """`opaque_alone`, which does not keep the call and what it uses alive; None if nothing is handed back."""
+        if not self.plan.opaque_args:
+            return None
         own = weakref.ref(self)
 
         def opaque(site: int, args: Sequence[Any]) -> list[Any]:
@@ -159,13 +163,12 @@ class Execution:
 
         return opaque
 
+    @cached_property
+    def memories(self) -> Memories:
+        return self.memories_of([self.memory.device] if self.alone else [*map(member_of, self.team.devices)])
+
     def memories_of(self, devices: Sequence[Any]) -> Memories:
         return Memories(devices)
-
-    @property
-    def alone(self) -> bool:
-        """Whether the host part works in the memory of one device."""
-        return isinstance(self.plan, DevicePlan)
 
     def supervised(self, leaves: Sequence[Any], listed: Collection[int]) -> list[Any]:
         """Do all of the call's work, recorded on request; errors of the device say what it was doing."""
@@ -236,7 +239,7 @@ class Execution:
             if not isinstance(param.type, Array):
                 values.append(entering(leaf, param.type))
                 continue
-            resident = None if type(leaf) is np.ndarray else array_of(leaf)
+            resident = leaf if type(leaf) is DeviceArray else None if type(leaf) is np.ndarray else array_of(leaf)
             if resident is not None:
                 self.stays = self.shown = True
                 values.append(self.resident(resident, leaf))
@@ -304,7 +307,7 @@ class Execution:
     def there(self, array: SharedArray) -> DeviceView:
         """An array in the memory of the device, complete."""
         root = array.root
-        root.bring(DEVICE, stretch(0, root.size))
+        root.complete(DEVICE)
         found = array.on_device(DEVICE)
         self.roots[found.buffer] = root
         return found
@@ -329,7 +332,7 @@ class Execution:
         for buffer in self.memory.changed:
             root = self.roots.get(buffer)
             if root is not None and root not in self.constant:
-                root.wrote(DEVICE, stretch(0, root.size))
+                root.wrote_all(DEVICE)
         self.memory.changed.clear()
 
     def opaque_alone(self, site: int, args: Sequence[Any]) -> list[Any]:
@@ -339,7 +342,7 @@ class Execution:
         self.settle()
         results = self.hand_back(site, shared)
         for root in self.roots.values():  # the device goes on with what it had
-            root.bring(DEVICE, stretch(0, root.size))
+            root.complete(DEVICE)
         same = {id(one): arg for one, arg in zip(shared, args, strict=True)}
         return [
             same.get(id(value)) or self.there(value) if isinstance(value, SharedArray) else value for value in results
@@ -354,14 +357,14 @@ class Execution:
         for array in self.arguments:
             array.on_host()
         for root in self.visible:
-            root.bring(HOST, stretch(0, root.size))
+            root.complete(HOST)
         for given, together in self.packed:
             if given.flags.writeable and together.root.valid.get(DEVICE) is not None:
                 np.copyto(given, together.host)
 
     def result(self, value: Any, kind: object, stays: bool, known: dict[int, Any]) -> Any:
         """A result as Python sees it; `known` has those that are it already."""
-        if isinstance(value, DeviceView | SharedArray):
+        if isinstance(value, _ARRAYS):
             if id(value) not in known:
                 known[id(value)] = value, self.array(value, stays and self.stays)
             return known[id(value)][1]
@@ -460,9 +463,8 @@ class Execution:
             roots |= {array.root: None for array in self.arguments}
             changed = roots
             self.visible |= {root: None for root in roots if root.home is None}
-        everything = {root: stretch(0, root.size) for root in roots}
-        for root, spans in everything.items():
-            root.bring(HOST, spans)
+        for root in roots:
+            root.complete(HOST)
         given = [
             arg.host if isinstance(arg, SharedArray) else leaving(arg, kind)
             for arg, kind in zip(args, self.plan.opaque_args[site], strict=True)
@@ -473,7 +475,7 @@ class Execution:
             assert self.callback is not None
             leaves = self.callback(site, given)
         for root in changed:
-            root.wrote(HOST, everything[root])
+            root.wrote_all(HOST)
         same = {id(host): arg for arg, host in zip(args, given, strict=True) if isinstance(arg, SharedArray)}
         kinds = self.plan.opaque_outs[site]
         return [

@@ -109,11 +109,23 @@ class Root:
     owner : the arrays of the host that lie there, each within what it owns or is a view of
     home : where the bytes are between calls, if they outlive this one; it is what reserves the address then
     valid : the bytes that are valid in each memory
+    everything : all its bytes
     copies : the memory on each device that has needed some
     settled : the bytes that each memory had when marks were last set, and that have not been written since
     """
 
-    __slots__ = ("__weakref__", "_address", "copies", "home", "memories", "owner", "settled", "size", "valid")
+    __slots__ = (
+        "__weakref__",
+        "_address",
+        "copies",
+        "everything",
+        "home",
+        "memories",
+        "owner",
+        "settled",
+        "size",
+        "valid",
+    )
 
     def __init__(
         self, memories: Memories, address: int | None, size: int, owner: Sequence[np.ndarray[Any, Any]], fresh: bool
@@ -121,9 +133,9 @@ class Root:
         self.memories = memories
         self._address, self.size, self.owner = address, size, owner
         self.home: Any = None
-        everything = span(0, size)
+        self.everything = span(0, size)
         where = range(len(memories.devices) + 1) if fresh else (HOST,)
-        self.valid: dict[int, Spans] = dict.fromkeys(where, everything)
+        self.valid: dict[int, Spans] = dict.fromkeys(where, self.everything)
         self.copies: dict[int, Buffer] = {}
         self.settled: dict[int, Spans] = {}
         memories.roots.add(self)
@@ -132,7 +144,7 @@ class Root:
     def on(cls, memories: Memories, memory: int, buffer: Buffer) -> Root:
         """The root of bytes that are on a device only."""
         made = cls(memories, None, buffer.size, (), False)
-        made.valid, made.copies = {memory: span(0, buffer.size)}, {memory: buffer}
+        made.valid, made.copies = {memory: made.everything}, {memory: buffer}
         return made
 
     @property
@@ -148,6 +160,13 @@ class Root:
     def is_on_host(self) -> bool:
         """Whether there is memory of the host for it."""
         return self._address is not None
+
+    def host_bytes(self) -> np.ndarray[Any, Any]:
+        """All bytes on the host."""
+        address = self.address
+        if len(self.owner) == 1 and self.owner[0].nbytes == self.size and self.owner[0].flags.forc:
+            return self.owner[0].ravel("K").view(np.uint8)
+        return memory_of(address, self.size)
 
     def _reserve(self, memory: np.ndarray[Any, Any]) -> None:
         if self.home is not None:
@@ -192,6 +211,34 @@ class Root:
                 if whole.flags.c_contiguous:
                     return np.ndarray(shape, dtype, whole, address - first, strides)
         return np.asarray(_View(self.owner, address, layout))
+
+    def complete(self, memory: int) -> None:
+        """Make all bytes valid in a memory."""
+        valid = self.valid
+        if valid.get(memory) is self.everything:
+            return
+        if len(valid) == 1 and HOST in (memory, *valid) and valid.get(next(iter(valid))) is self.everything:
+            self._copy_all(next(iter(valid)), memory)
+        else:
+            self.bring(memory, self.everything)
+        valid[memory] = self.everything
+
+    def _copy_all(self, source: int, target: int) -> None:
+        """Copy all bytes between the host and a device."""
+        if self.size and not self.memories.rehearsal:
+            memory = source if target == HOST else target
+            buffer, device = self.copy_on(memory), self.memories.devices[memory - 1]
+            host = self.host_bytes()
+            if target == HOST:
+                device.copy_out(host, buffer.address)
+            else:
+                device.copy_in(buffer.address, host)
+        self.memories.count(source, target, self.size)
+
+    def wrote_all(self, memory: int) -> None:
+        """A memory has changed all bytes."""
+        with self.memories.lock:
+            self.valid, self.settled = {memory: self.everything}, {}
 
     def bring(self, memory: int, wanted: Spans) -> None:
         """Make bytes valid in a memory."""
@@ -384,9 +431,12 @@ class SharedArray:
 
     def on_host(self) -> np.ndarray[Any, Any]:
         """The array, its elements valid."""
-        host = self.host
-        if host.size:
-            self.root.bring(HOST, self.spans())
+        host, root = self.host, self.root
+        if host.size and root.valid.get(HOST) is not root.everything:
+            if host.nbytes == root.size:
+                root.complete(HOST)
+            else:
+                root.bring(HOST, self.spans())
         return host
 
     def on_device(self, memory: int) -> DeviceView:

@@ -107,12 +107,14 @@ class Residents:
         for _, interface in self.foreign.values():
             if interface.stream is not None:
                 self.team.alone.wait_for(interface.stream)
-        self._token = _foreign.set(self._grouped(self.foreign) if self.foreign else _NONE)
+        known = self._grouped(self.foreign) if self.foreign else _NONE
+        self._token = None if known is _foreign.get() else _foreign.set(known)
         return self
 
     def __exit__(self, *_: object) -> None:
         """The call has ended: its work is complete."""
-        _foreign.reset(self._token)
+        if self._token is not None:
+            _foreign.reset(self._token)
         device = self.team.alone
         for home in self._homes:
             if not home.is_only_on(device):
