@@ -175,7 +175,7 @@ def run_compiled(
 
     kept = contents_kept(compiled, leaves)
     try:
-        results = execute(opaque_of(compiled, log))
+        results = execute(opaque_of(compiled, log) if compiled.specialization.opaque_sites else None)
     except OpaqueResultChanged:
         if not unchanged():
             raise

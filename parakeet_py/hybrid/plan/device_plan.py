@@ -56,6 +56,7 @@ class Form(NamedTuple):
 
 
 USUAL = Form(True, True)
+_FORMS = tuple(tuple(Form(aligned, narrow) for narrow in (False, True)) for aligned in (False, True))
 
 
 class DevicePlan(HostPlan):
@@ -131,7 +132,11 @@ class DevicePlan(HostPlan):
     def form(self, device: Device, kernel: int, blocks: int, aligned: bool, values: Sequence[Any]) -> Form:
         """The form of a kernel that a launch can have."""
         narrow = blocks * self.kernels[kernel].threads <= NARROW
-        narrow = narrow and all(-NARROW <= values[place] < NARROW for place in self._integers[kernel])
+        for place in self._integers[kernel]:
+            if not -NARROW <= values[place] < NARROW:
+                narrow = False
+        if not self.parts:
+            return _FORMS[aligned][narrow]
         return Form(aligned, narrow, self.parts.get((id(device), kernel), 1))
 
     def ptx(self, architecture: str, kernel: int, form: Form = USUAL) -> str:

@@ -147,6 +147,8 @@ def span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[i
 
 def strides_of(shape: Sequence[int], itemsize: int, layout: str = "C") -> tuple[int, ...]:
     """The strides of a contiguous array."""
+    if len(shape) == 1:
+        return (itemsize,)
     strides = []
     step = itemsize
     for extent in shape if layout == "F" else reversed(shape):

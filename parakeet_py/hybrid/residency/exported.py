@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Hashable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from parakeet_py.hybrid.residency.device_array import DeviceArray, asdevice
 
 def exported(array: DeviceArray, kind: Any) -> Any:
     """An array as the library of `kind` has them."""
-    library = type(kind).__module__.partition(".")[0]
+    library = _library_of(type(kind))
     if library in ("cupy", "cupyx"):
         return importlib.import_module("cupy").from_dlpack(array)
     if library == "torch":
@@ -23,6 +25,11 @@ def exported(array: DeviceArray, kind: Any) -> Any:
     if library == "numba":
         return importlib.import_module("numba.cuda").as_cuda_array(array)
     return array
+
+
+@lru_cache(maxsize=128)
+def _library_of(kind: Hashable) -> str:
+    return str(getattr(kind, "__module__", "")).partition(".")[0]
 
 
 def _forward(array: DeviceArray) -> DeviceArray:

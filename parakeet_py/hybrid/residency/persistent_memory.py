@@ -38,23 +38,25 @@ class Home:
     valid : the bytes that are valid in each memory
     copies : the memory on each device that has a copy
     frozen : the bytes never change
+    everything : all bytes
     """
 
-    __slots__ = ("__weakref__", "_address", "aligned", "copies", "frozen", "owner", "size", "valid")
+    __slots__ = ("__weakref__", "_address", "aligned", "copies", "everything", "frozen", "owner", "size", "valid")
 
     def __init__(
         self, address: int | None, size: int, owner: Sequence[np.ndarray[Any, Any]] = (), frozen: bool = False
     ) -> None:
         self._address, self.size, self.owner, self.frozen = address, size, owner, frozen
         self.aligned = 0
-        self.valid: dict[Place, Spans] = {None: span(0, size)}
+        self.everything = span(0, size)
+        self.valid: dict[Place, Spans] = {None: self.everything}
         self.copies: dict[Place, Buffer] = {}
 
     @classmethod
     def on(cls, device: Device, buffer: Buffer) -> Home:
         """The home of bytes that are on a device only."""
         made = cls(None, buffer.size)
-        made.valid, made.copies = {device: span(0, buffer.size)}, {device: buffer}
+        made.valid, made.copies = {device: made.everything}, {device: buffer}
         return made
 
     @classmethod
@@ -87,10 +89,7 @@ class Home:
 
     def is_only_on(self, device: Device) -> bool:
         """Whether all bytes are valid on a device, and nowhere else."""
-        if len(self.valid) != 1 or device not in self.valid or device not in self.copies:
-            return False
-        spans: list[int] = self.valid[device].tolist()
-        return len(spans) == 2 and spans[0] <= 0 and spans[1] >= self.size
+        return len(self.valid) == 1 and self.valid.get(device) is self.everything and device in self.copies
 
     def enter(self, memories: Memories, devices: Sequence[Device]) -> Root:
         """The root of these bytes in a call, whose memory `number + 1` is that of `devices[number]`."""
@@ -118,7 +117,7 @@ class Home:
 
     def _root(self, memories: Memories, members: Sequence[Place]) -> Root:
         root = Root(memories, self._address, self.size, self.owner, False)
-        root.home = self
+        root.home, root.everything = self, self.everything
         root.valid = {number: self.valid.get(place, NOTHING) for number, place in enumerate(members)}
         root.copies = {number: self.copies[place] for number, place in enumerate(members) if place in self.copies}
         return root
@@ -130,7 +129,11 @@ class Home:
             self._without(members)
         else:
             self.valid, self.copies = {}, {}
-        self.valid |= {members[number]: spans for number, spans in root.valid.items() if len(spans)}
+        for number, spans in root.valid.items():
+            if len(spans) == 2 and spans[0] <= 0 and spans[1] >= self.size:
+                self.valid[members[number]] = self.everything
+            elif len(spans):
+                self.valid[members[number]] = spans
         self.copies |= {members[number]: buffer for number, buffer in root.copies.items()}
 
     def kept(self) -> Callable[[], None]:
