@@ -245,7 +245,7 @@ class Compiling(Specializations):
     def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled:
         """`compiled_for_normal` for a call on devices, which is refused where the compiler fails."""
         found = None if signature is None else self.kept(signature, "both")
-        if found is not None:
+        if found is not None and not found.typed.procedures:
             return found
         from parakeet_py.call.compile import for_devices
 
