@@ -796,3 +796,79 @@ def views_in_a_dict(x, n):
     y[1] = n
     y = y * 2
     return d, y
+
+
+# ---- what functions inside keep of what they share -------------------------------------------------------------------
+
+
+@kept()
+def paths_kept_without_copies(n):
+    """The list that is kept changes in calls that come later."""
+    found, path = [], []
+
+    def walk(k):
+        if k == 0:
+            found.append(path)
+            return
+        for i in range(2):
+            path.append(i)
+            walk(k - 1)
+
+    walk(n)
+    return found
+
+
+@kept()
+def names_and_items_of_one_list(n):
+    a = [1]
+    b = a
+    rows = [[i] for i in range(n)]
+    row = rows[0] if n else a
+    for i in range(n):
+        a.append(i)
+        rows[0].append(i)
+    b.append(9)
+    return a, b, len(row), rows
+
+
+@kept()
+def row_put_in_before_it_changes(n):
+    rows = []
+    for i in range(n):
+        row = [i]
+        rows.append(row)
+        row.append(i * 2)
+    return rows
+
+
+@kept()
+def rows_of_copies(n):
+    rows = [[i] for i in range(n + 1)]
+    same, other = list(rows), [row[:] for row in rows]
+    rows[0].append(5)
+    return rows, same, other
+
+
+@kept()
+def item_read_before_it_changes(n):
+    rows = [[1, 2], [3, 4]]
+    item, row = rows[0][0], rows[1]
+    rows[0][0] = n + 7
+    rows[1][0] = n
+    return item, row[0], rows
+
+
+@kept()
+def shared_by_two_cells(n):
+    a, found = [0], []
+
+    def change(i):
+        nonlocal a
+        found.append(a)
+        a.append(i)
+        if i == 2:
+            a = [7]
+
+    for i in range(n):
+        change(i)
+    return found, a

@@ -71,11 +71,11 @@ class Lifetimes:
                 if isinstance(let.op, For):
                     self.loops[let.op.item] = let
         self.changed: dict[int, frozenset[Object]] = {}  # by blocks
-        self.elsewhere: frozenset[Object] = frozenset()  # what other functions change
+        self.elsewhere: frozenset[Object] = frozenset()  # what changes but by the statements behind a place
         all_of = list(objects.functions.values())
         by_function = [self.changed_by(function.body) for function in all_of]
-        for number, function in enumerate(all_of):
-            self.elsewhere = frozenset().union(*by_function[:number], *by_function[number + 1 :])
+        for number, function in enumerate(all_of):  # the first is run once, those inside it any number of times
+            self.elsewhere = frozenset().union(*(by_function if number else by_function[1:]))
             self.block(function.body, frozenset(), frozenset(), ())
             kept = objects.elements.get(id(function))
             if kept is not None:
