@@ -29,7 +29,7 @@ def test_random_programs(program: Program) -> None:
 
 
 @seed(0)
-@settings(phases=(Phase.generate,), max_examples=4)
+@settings(phases=(Phase.generate,), max_examples=8)
 @given(mixed_programs())
 def test_mixed_scalars(program: Program) -> None:
     check_program(program)

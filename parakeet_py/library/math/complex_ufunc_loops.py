@@ -145,7 +145,7 @@ def exp_parts(x, y):
     gone = unclear & (x == -INFINITY)
     zero = constant(0.0, "float64")
     real = prim("select", gone, zero, prim("select", unclear & (x == INFINITY), constant(INFINITY, "float64"), real))
-    return real, prim("select", gone, zero, imag)
+    return real, prim("select", gone, prim("copysign", zero, y), imag)
 
 
 @scalar_function_of(np.exp)

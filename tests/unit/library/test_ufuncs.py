@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py import accelerate, options
 from tests.helpers.library_run import Cases, numbers
 
 CASES = Cases()
@@ -179,3 +180,12 @@ def test_typed_ir(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("function", CASES.functions())
 def test_native(function: Callable[..., Any]) -> None:
     CASES.check_native(function)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+def test_powers_that_vanish_have_numpy_zeros(kind: type[np.complexfloating[Any, Any]], level: int) -> None:
+    x, exponent = np.array([0.5, -0.5j, 0.25], kind), kind(complex(np.inf, 3))
+    with options(check=level), np.errstate(all="ignore"):
+        found, expected = accelerate(lambda x, exponent: x**exponent)(x, exponent), x**exponent
+    assert str(found) == str(expected)
