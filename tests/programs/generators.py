@@ -380,3 +380,17 @@ def a_step_that_zip_does_not_reach(a, b, c):
     for i, j in zip((8 // v for v in (a, b, c)), (1,), strict=False):
         total += i * j
     return total
+
+
+@program([([1, 2], [1, 2, 3]), ([1, 2, 3], [1, 2]), ([], [1])], opaque=None, fell_back=None)
+def steps_of_a_zip_are_counted(x, y):
+    steps = np.zeros(2)
+
+    def taken(place, value):
+        steps[place] += 1
+        return value
+
+    pairs = [p * q for p, q in zip((taken(0, v) for v in x), (taken(1, v) for v in y))]  # noqa: B905
+    for number, value in enumerate(taken(0, v) for v in y):
+        pairs.append(number + value * steps[0])
+    return pairs, steps

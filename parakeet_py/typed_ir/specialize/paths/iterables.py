@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -15,6 +16,7 @@ from parakeet_py.typed_ir.specialize.containers import strings
 from parakeet_py.typed_ir.specialize.python.python_scalars import int_add
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
+    ClosureV,
     ComprehensionV,
     DictV,
     GeneratorV,
@@ -139,6 +141,8 @@ def pending(s: Context, value: Value) -> Value:
         return value
     if not isinstance(value, ComprehensionV):
         return s.as_list(value)
+    if value.kind in ("generator", "inner") and (_changes(value.element) or _changes(value.condition)):
+        raise s.unsupported("an iterator inside another, as its steps change things", "go through a list of its items")
     if static_items(value.iterable) is not None:
         scope, start = s.builder.scopes[-1], len(s.builder.scopes[-1].statements)
         listed = s.as_list(value)
@@ -147,6 +151,26 @@ def pending(s: Context, value: Value) -> Value:
         return listed
     lazy_source(s, value)
     return value
+
+
+def _changes(value: Value | None) -> bool:
+    """Does a nested function, or one that it has captured, change what is not its own?"""
+    if not isinstance(value, ClosureV):
+        return False
+    outside: set[ssa.Operand] = {*value.function.captures}
+    for let in value.function.statements():
+        match let.op:
+            case ssa.Global() | ssa.Free():
+                outside.update(out for out in let.outs if isinstance(out, ssa.Var))
+            case (
+                ssa.SetItem(changed)
+                | ssa.DeleteItem(changed)
+                | ssa.SetAttribute(changed)
+                | ssa.ChangeList(_, changed)
+                | ssa.Inplace(_, changed)
+            ) if changed in outside:
+                return True
+    return any(map(_changes, value.captures))
 
 
 def positions(s: Context, iterable: Value) -> tuple[ir.Operand, ItemAt]:
