@@ -123,7 +123,9 @@ def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: 
     for place in known.values:
         if isinstance(place, int) and can_be_static(normal[place]):
             facts.append(static_key(normal[place]))
-    kind, homes, places = None, {}, []
+    kind: Any = None
+    homes: dict[Any, int] = {}
+    places: list[tuple[int, int]] = []
     foreign: dict[int, tuple[Any, Interface]] = {}
     for value in given:
         type_ = type(value)

@@ -222,9 +222,10 @@ class Compiling(Specializations):
         if signature is None and some_live_elsewhere(normal):
             from parakeet_py.call.devices.calls import place_of, residents_of
 
-            team = place_of(self, normal)
+            own: Any = self  # all of a dispatcher
+            team = place_of(own, normal)
             if team is not None:
-                with residents_of(self, normal, team):
+                with residents_of(own, normal, team):
                     return self.compiled_for_normal(normal, extents, self.signature(normal))
         with self.lock, held():
             if signature is None:

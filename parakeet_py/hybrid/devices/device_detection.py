@@ -27,9 +27,13 @@ def lives_elsewhere(value: Any, depth: int = 0) -> bool:
     return class_lives_elsewhere(kind)
 
 
-@functools.lru_cache(maxsize=128)
-def class_lives_elsewhere(kind: Hashable) -> bool:
+def class_lives_elsewhere(kind: Any) -> bool:
     """Whether instances of a class may be arrays on devices."""
+    return _class_lives_elsewhere(kind)
+
+
+@functools.lru_cache(maxsize=128)
+def _class_lives_elsewhere(kind: Hashable) -> bool:
     if hasattr(kind, "__cuda_array_interface__"):
         return True
     return hasattr(kind, "__dlpack_device__") and str(kind.__module__).partition(".")[0] != "numpy"
@@ -42,7 +46,7 @@ def _has_attributes(kind: type) -> bool:
 
 def items_of(value: Any) -> Sequence[Any]:
     """What is in a container: a tuple, list or dict, or an object of a class without special attributes."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(value, "_fields")):
         found: Sequence[Any] = value
         return found

@@ -92,9 +92,13 @@ class Team:
         return tuple((memory, lo, hi) for memory, lo, hi in found if lo < hi)
 
 
-@lru_cache(maxsize=64)
 def team_of(device: Any) -> Team:
     """A device alone: there is one object for each."""
+    return _team_of(device)
+
+
+@lru_cache(maxsize=64)
+def _team_of(device: Any) -> Team:
     return Team((device,), cpu=False)
 
 

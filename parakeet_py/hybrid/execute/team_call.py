@@ -32,10 +32,13 @@ class TeamCall(Protocol):
 
     plan: TeamPlan
     team: Team
-    memories: Memories
     threads: int
     runs: list[RegionRun]
     products: dict[tuple[int, int, int], Any]
+
+    @property
+    def memories(self) -> Memories:
+        """Those of the team."""
 
     def extent(self, extent: Operand | Dim, values: Mapping[Var, Any]) -> int:
         """An extent as a number."""

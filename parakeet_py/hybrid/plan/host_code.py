@@ -1,7 +1,7 @@
 """The host part of a function as Python code.
 
 What stands between launches is little: sizes, checks, loops, choices. It is written out as a Python function of the
-same shape, which calls a `Runtime` for what concerns devices. Integers of 64 bits and bools are Python's own there, any
+same shape, which asks a `Memory` for what concerns arrays. Integers of 64 bits and bools are Python's own there, any
 other scalar is a NumPy scalar of exactly its dtype; arithmetic that is not on sizes goes through the interpreters'
 `semantics`, elementary functions are compiled (`host_scalars`).
 
@@ -29,8 +29,8 @@ from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Resha
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate, scalar
 
 
-class Runtime(Protocol):
-    """What host code asks of a device and of the call it belongs to."""
+class Memory(Protocol):
+    """What host code asks of the memory that its arrays are in: a device's, a team's, or none at all in a dry run."""
 
     def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> Any: ...
     def view(self, base: Any, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]) -> Any: ...
