@@ -90,7 +90,11 @@ class NoSourceError(ParakeetError):
 
 class OpaqueResultChanged(ParakeetError):
     """An operation handed back to Python has given a result of another type than before, in the middle of a call that
-    had changed something already; later calls are compiled for both."""
+    had changed something already; later calls are compiled for both. `early`: it had not. `rest` does the rest of the
+    call, if that can be done, given its arguments."""
+
+    early = False
+    rest: Callable[[tuple[Any, ...]], Any] | None = None
 
 
 class DeoptimizedError(ParakeetError):

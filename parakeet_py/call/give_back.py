@@ -21,8 +21,9 @@ import numpy as np
 from parakeet_py.base.errors import DeoptimizedError, OpaqueResultChanged
 from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import read_source
+from parakeet_py.call.rest_of_call import do_the_rest
 from parakeet_py.frontend.evaluate.evaluator import Raised
-from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only
+from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only, sites_after_stores
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
 from parakeet_py.signature.object_assembly import assembler
 from parakeet_py.signature.results import Leaving, array_of_numpy, assemble
@@ -176,10 +177,12 @@ def run_compiled(
     kept = contents_kept(compiled, leaves)
     try:
         results = execute(opaque_of(compiled, log) if compiled.specialization.opaque_sites else None)
-    except OpaqueResultChanged:
-        if not unchanged():
+    except OpaqueResultChanged as error:
+        if log.whole and (error.early or unchanged()):
+            return in_python(replay, normal)
+        if error.rest is None or in_python is not by_python:  # stores by devices may not have arrived
             raise
-        return in_python(replay, normal)
+        return error.rest(tuple(normal))
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
@@ -243,7 +246,11 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
         if site.result is None:
             return caught
         if not accepts(site.result, observed_spec(result)):
-            raise OpaqueResultChanged(f"{site.text} has given another type than before")
+            error = OpaqueResultChanged(f"{site.text} has given another type than before")
+            error.early = number not in sites_after_stores(compiled.imp)
+            if site.rest is not None:
+                error.rest = partial(do_the_rest, compiled.function, site.rest, args, result)
+            raise error
         return [*caught, *result_leaves_of(site.result, result)]
 
     return call

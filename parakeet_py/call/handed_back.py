@@ -17,15 +17,16 @@ code never frees it, and the call state keeps the array alive as long as compile
 When a result has another type than expected, compiled code cannot go on. If all that has happened so far can be
 replayed, the call is run by the evaluator, which does not repeat the operations but takes their results from a log.
 That is so when compiled code has only stored into memory of its own until then, and no array was given to a callee that
-might have changed it. Otherwise the call ends in `OpaqueResultChanged`. Either way the next compilation knows better.
+might have changed it. Otherwise Python does the rest of the call, where all that it needs for that is at hand
+(`typed_ir/specialize/opaque/rest.py`), or the call ends in `OpaqueResultChanged`. The next compilation knows better.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import lru_cache, partial
 from types import FunctionType, NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +38,11 @@ from parakeet_py.base.tracebacks import is_own, placed
 from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
 from parakeet_py.call.handed_back_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan
 from parakeet_py.call.load import Knowledge, present
+from parakeet_py.call.rest_of_call import do_the_rest
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, contents, differ, with_items
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
+from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.signature.object_assembly import ContainerT, Template
@@ -65,7 +68,8 @@ class HandedBack:
     hidden : hidden arguments that no operation may replace, each with whether that holds for its items, too
     fresh : does compiled code store only into memory of its own?
     guessed : are there operations that are taken to be out of reach?
-    late : the numbers of places that may come after a store into other memory
+    late : the numbers of places that may come after a store into other memory which is not undone
+    undone : is what has been stored into arguments undone when a call is given up?
     """
 
     sites: tuple[tuple[int, OpaqueSite, tuple[Type, ...]], ...]
@@ -73,17 +77,18 @@ class HandedBack:
     fresh: bool
     guessed: bool
     late: tuple[int, ...] = ()
+    undone: bool = False
 
     @classmethod
-    def by(cls, compiled: Compiled) -> HandedBack:
-        """By a specialization."""
+    def by(cls, compiled: Compiled, undone: bool = False) -> HandedBack:
+        """By a specialization; `undone`: its stores into arguments, when it gives a call up."""
         sites = compiled.specialization.opaque_sites
         statements = [one for one in imp.walk(compiled.imp.body) if isinstance(one, imp.Opaque)]
         left = {one.site: (one.site, sites[one.site], tuple(arg.type for arg in one.args)) for one in statements}
         fresh = stores_only_into_its_own(compiled.imp)
         guessed = bool(compiled.specialization.guessed)
-        late = tuple(sorted(sites_after_stores(compiled.imp)))
-        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed, late)
+        late = () if undone else tuple(sorted(sites_after_stores(compiled.imp)))
+        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed, late, undone)
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -179,7 +184,7 @@ class CallState:
     def perform_any(self, plan: Plan, ctx: int, arguments: int, results: int) -> int:
         """An operation whose operands have to be put together."""
         self.safe = self.safe and not plan.late
-        leaves = self.take(ctx, arguments, plan.types)
+        leaves = self.take(ctx, arguments, plan.types, plan.used)
         try:
             result = self.generally(plan, leaves)
         except OpaqueResultChanged:
@@ -194,11 +199,11 @@ class CallState:
         if self.safe and plan.evaluated:
             self.note(plan.site.key, result)
         if plan.result is not None:
-            status = self.settle(plan, results, result)
+            status = self.settle(plan, ctx, arguments, results, result)
             if status:
                 return status
         if self.calls.hidden:
-            self.look_at_globals(plan)
+            return self.look_at_globals(plan, ctx, arguments, result)
         return 0
 
     def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
@@ -209,11 +214,11 @@ class CallState:
             ctypes.c_int64.from_address(results).value = handler
             if self.safe and plan.evaluated:
                 self.note(plan.site.key, Raised(error))
-            if self.calls.hidden:
-                self.look_at_globals(plan)
+            if self.calls.hidden and self.replaced(plan) is not None:
+                raise OpaqueResultChanged(f"{_where(plan.site)}: {self.replaced(plan)}")
         return handler != 0
 
-    def settle(self, plan: Plan, results: int, result: Any) -> int:
+    def settle(self, plan: Plan, ctx: int, arguments: int, results: int, result: Any) -> int:
         """Write a result, if it is as compiled code expects it."""
         assert plan.result is not None
         if type(result) is not plan.accepted and not (
@@ -227,7 +232,8 @@ class CallState:
             if not accepts(plan.result, found):
                 site = plan.site
                 self.calls.learn(site.key, result)
-                return self.leave(f"{site.text} has given {_kind(result)}, not what it gave before", site)
+                what = f"{site.text} has given {_kind(result)}, not what it gave before"
+                return self.leave(what, plan, ctx, arguments, result)
         self.put(results, plan.result, result)
         return 0
 
@@ -237,13 +243,22 @@ class CallState:
             value = present(self.calls.function, source)
             yield with_items(value) if items else [value]
 
-    def look_at_globals(self, plan: Plan) -> None:
+    def replaced(self, plan: Plan) -> str | None:
         """Has Python code bound what is in use here anew, or changed a list or dict that is?"""
         calls, site = self.calls, plan.site
         for (source, _), now, had in zip(calls.hidden, self.now(), self.globals, strict=True):
             if differ(now, had):
                 calls.learn(site.key, CHANGED)
-                raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed {source[-1]}, which is in use here")
+                return f"{site.text} has changed {source[-1]}, which is in use here"
+        return None
+
+    def look_at_globals(self, plan: Plan, ctx: int, arguments: int, result: Any) -> int:
+        """Compiled code cannot go on if what it has read has been replaced."""
+        what = self.replaced(plan)
+        if what is None:
+            return 0
+        self.safe = False  # operations before this one have seen something else
+        return self.leave(what, plan, ctx, arguments, result)
 
     def generally(self, plan: Plan, leaves: Sequence[Any]) -> Any:
         """The result of an operation whose operands have to be put together."""
@@ -278,20 +293,29 @@ class CallState:
         self.safe = False
         self.log.clear()
 
-    def leave(self, what: str, site: OpaqueSite) -> int:
-        """The call cannot go on in compiled code."""
-        if not self.safe:
+    def leave(self, what: str, plan: Plan, ctx: int, arguments: int, result: Any) -> int:
+        """The call cannot go on in compiled code: Python replays it, or does the rest of it."""
+        site, calls = plan.site, self.calls
+        if self.safe:
+            _pending.log = (calls, self.log)
+            return OPAQUE_AGAIN
+        if site.rest is None or calls.handed_back.undone:
             hint = "the call is abandoned in the middle; the next ones will be right"
             raise OpaqueResultChanged(f"{_where(site)}: {what} ({hint})")
-        _pending.log = (self.calls, self.log)
+        leaves = self.take(ctx, arguments, plan.types)
+        _pending.log = (calls, partial(do_the_rest, calls.function, site.rest, leaves, result))
         return OPAQUE_AGAIN
 
     # ---- operands and results ------------------------------------------------------------------------------------
 
-    def take(self, ctx: int, slots: int, types: Sequence[Type]) -> list[Any]:
-        """The Python objects of the operands."""
+    def take(self, ctx: int, slots: int, types: Sequence[Type], used: Container[int] | None = None) -> list[Any]:
+        """The Python objects of the operands; None for those that are not `used`."""
         leaves: list[Any] = []
-        for kind in types:
+        for number, kind in enumerate(types):
+            if used is not None and number not in used:
+                leaves.append(None)
+                slots += 8 * slots_in(kind)
+                continue
             match kind:
                 case Array(dtype, rank):
                     leaves.append(self.array(ctx, slots, dtype, rank))
@@ -386,15 +410,20 @@ def _where(site: OpaqueSite) -> str:
 # ---- what can be replayed --------------------------------------------------------------------------------------------
 
 
+Log = list[tuple[Key, Any]]
+DoRest = Callable[[Sequence[Any]], Any]  # does the rest of a call with these arguments
+
+
 class _Pending(threading.local):
-    log: tuple[OpaqueCalls, list[tuple[Key, Any]]] | None = None
+    log: tuple[OpaqueCalls, Log | DoRest] | None = None
 
 
 _pending = _Pending()
 
 
-def take_log(knowledge: Knowledge) -> list[tuple[Key, Any]] | None:
-    """What has happened in the call of this thread that compiled code has just left; None if there is no such call."""
+def take_log(knowledge: Knowledge) -> Log | DoRest | None:
+    """What has happened in the call of this thread that compiled code has just left, or what does the rest of it; None
+    if there is no such call."""
     found, _pending.log = _pending.log, None
     return found[1] if found is not None and found[0].knowledge is knowledge else None
 

@@ -28,7 +28,7 @@ from parakeet_py.base.types import Array, Object, Scalar, Type
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
-from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, assembler, expression
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, assembler, expression, leaves_in
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
@@ -63,6 +63,7 @@ class Plan:
         "site",
         "slots",
         "types",
+        "used",
     )
 
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...], late: bool = False) -> None:
@@ -72,7 +73,9 @@ class Plan:
         self.lists = any(map(_makes_lists, site.operands))
         kinds = [] if site.result is None else result_types(site.result)
         self.slots = bool(site.catches) + sum(map(slots_in, kinds))
-        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
+        self.used = frozenset(leaf for operand in site.operands for leaf in leaves_in(operand))
+        given = [kind for number, kind in enumerate(types) if number in self.used]
+        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in given)
         self.make: Callable[..., tuple[Any, ...]] | None = None
         self.accepted: type | None = None  # the type of results that are accepted without a further look
         if isinstance(site.result, ScalarSpec):
@@ -196,6 +199,10 @@ class _Writer:
         offset = 0
         for number, kind in enumerate(self.plan.types):
             x = f"x{number}"
+            if number not in self.plan.used:  # is there for the rest
+                fields.append((f"p{number}", _Word * slots_in(kind)))
+                offset += 8 * slots_in(kind)
+                continue
             match kind:
                 case Scalar(dtype, python) if dtype in _C_TYPES:
                     fields.append((f"f{number}", _C_TYPES[dtype]))
@@ -291,13 +298,14 @@ class _Writer:
             self.put(f"if {condition}:")
             for line in store or ["pass"]:
                 self.put(line, 2)
-            self.put("elif status := state.settle(plan, results, result):")
+            self.put("elif status := state.settle(plan, ctx, arguments, results, result):")
             self.put("return status", 2)
         else:
-            self.put("if status := state.settle(plan, results, result):")
+            self.put("if status := state.settle(plan, ctx, arguments, results, result):")
             self.put("return status", 2)
         if self.hidden:
-            self.put("state.look_at_globals(plan)")
+            self.put("if status := state.look_at_globals(plan, ctx, arguments, result):")
+            self.put("return status", 2)
 
     def usual(self, expected: Spec | None, result: str, offset: int) -> tuple[str, list[str]]:
         """The condition for a usual result, and what stores it that many bytes on."""

@@ -39,7 +39,7 @@ class ContainerT:
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
     not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
     rows_of: a list of lists, from where each begins (and the last one ends) in a list of all their items; empty_lists:
-    of so many empty ones.
+    of so many empty ones. range_after: an iterator over what follows an item of a range.
     """
 
     kind: str
@@ -65,6 +65,11 @@ def _readonly(array: Any) -> Any:
         array = array.view()
         array.flags.writeable = False
     return array
+
+
+def _range_after(start: int, stop: int, step: int, item: int) -> Iterator[int]:
+    """What is left of a range after one of its items."""
+    return iter(range(item + step, stop, step))
 
 
 def _copies(rows: Any) -> list[Any]:
@@ -104,6 +109,7 @@ def _chosen(fixed: Sequence[bool], tags: Sequence[int], *options: Any) -> list[A
 _MADE_BY: dict[str, Callable[..., Any]] = {
     "slice": slice, "range": range, "dict_of": dict, "set_of": set, "items_of": list, "readonly": _readonly,
     "copies_of": _copies, "arrays_of": _arrays, "rows_of": _rows, "empty_lists": _empty_lists,
+    "range_after": _range_after,
 }  # fmt: skip
 
 
@@ -151,6 +157,16 @@ def expression(template: Template, names: dict[str, Any]) -> str:
                     return f"{named(partial(_function, *keys))}({given})"
             return f"{named(_MADE_BY[kind])}({given})"
     raise AssertionError(template)
+
+
+def leaves_in(template: Template) -> Iterator[int]:
+    """The positions of the leaves of a template."""
+    match template:
+        case LeafT(position):
+            yield position
+        case ContainerT(_, items):
+            for item in items:
+                yield from leaves_in(item)
 
 
 def assembler(templates: Sequence[Template], leaves: int) -> Callable[..., tuple[Any, ...]]:

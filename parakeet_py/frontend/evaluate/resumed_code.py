@@ -131,7 +131,7 @@ class ResumedWriter(Writer):
         if isinstance(op, ssa.For):
             item = self.name(op.item)
             self.iterators.append(self.new("items"))
-        items = None if item is None else self.load(self.iterators[-1])
+        items: ast.expr | None = None if item is None else self.load(self.iterators[-1])
         self.loops += 1
         if not self.way:
             body = self.turn(op)

@@ -127,6 +127,7 @@ class PythonState:
     def __init__(self) -> None:
         self.guessed: list[NeedObservation] = []
         self.sites: list[OpaqueSite] = []
+        self.given: set[ir.Var] = set()  # arrays and objects that Python has given
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
         self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made, see `random_generators`

@@ -248,8 +248,16 @@ class Specializer(Context):
     def run(self, block: ssa.Block) -> list[Value]:
         """Execute a block; its results."""
         frame = self.frames[-1]
+        around = len(frame.way)
+        try:
+            return self._statements(frame, block, around)
+        finally:
+            del frame.way[around:]
+
+    def _statements(self, frame: Frame, block: ssa.Block, around: int) -> list[Value]:
         for let in block.statements:
             poll()
+            frame.way[around:] = [let]
             self.pos = let.pos
             if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
                 self.builder.pos = place(frame.function, let.pos, frame.caller)

@@ -409,6 +409,7 @@ class Frame:
     scopes: int = 1  # blocks that were open when it was entered
     closure: ClosureV | None = None  # what was called, if that is a nested function
     caller: ssa.Pos | None = None  # where it was called
+    way: list[ssa.Let] = field(default_factory=list)  # the statement that is executed, behind those around it
 
 
 def py(value: bool | int | float | complex) -> ScalarV:

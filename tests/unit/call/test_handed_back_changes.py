@@ -131,7 +131,7 @@ def test_ints_beyond_64_bits_after_a_change_are_an_error() -> None:
         made(np.zeros(2), 10)
 
 
-def test_another_type_after_a_change_is_an_error_once() -> None:
+def test_python_goes_on_after_another_type() -> None:
     vary = hidden("def vary(k): return k if k < 3 else k * 0.5")
 
     def function(x: Any, k: int) -> Any:
@@ -141,9 +141,7 @@ def test_another_type_after_a_change_is_an_error_once() -> None:
     made = accelerate(function)
     for k in (1, 2):
         made(np.zeros(2), k)
-    with pytest.raises(OpaqueResultChanged, match=r"vary has given a float, not what it gave before"):
-        made(np.zeros(2), 3)
-    for k in (3, 1, 4):
+    for k in (3, 3, 1, 4):
         assert made(np.zeros(2), k).tolist() == [k if k < 3 else k * 0.5] * 2
 
 

@@ -14,12 +14,13 @@ import math
 import sys
 import types
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from parakeet_py.base.callee_effects import effects_of, is_fresh, is_of_numpy
-from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
+from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Object, Scalar, Type
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
 from parakeet_py.frontend.evaluate.kept_closures import uses_up
@@ -34,8 +35,10 @@ from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
 from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
+from parakeet_py.typed_ir.specialize.opaque.rest import rest_after
 from parakeet_py.typed_ir.specialize.opaque.sites import (
     OpaqueSite,
+    is_pure_site,
     is_rare,
     raise_caused,
     raise_it,
@@ -175,7 +178,7 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
         if seen is not None and s.loops.looping:
             raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     result = _BOOL if operation in _TRUTHS else None
-    return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs))
+    return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs), let=let)
 
 
 def opaque_box(s: Context, value: Value, reason: str = "values of different types meet") -> ObjectV:
@@ -208,8 +211,10 @@ def emit_opaque(
     result: Spec | None,
     *,
     wants_result: bool = True,
+    let: ssa.Let | None = None,
 ) -> Value | None:
-    """Emit an opaque call whose result has the spec `result`, or else the observed one."""
+    """Emit an opaque call whose result has the spec `result`, or else the observed one; it is all of the statement
+    `let`."""
     if s.elements.in_body:
         inside = "a recursive function" if s.procedures.active else "an element function of a parallel operator"
         raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
@@ -264,11 +269,13 @@ def emit_opaque(
     )
     foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
     line, trace = s.pos.line, entries(s.builder.pos)
-    site = s.add_site(
-        OpaqueSite(
-            operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
-        )
+    made_site = OpaqueSite(
+        operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
     )
+    if let is not None and wants_result:
+        pure = all(map(is_pure_site, (*s.python.sites, made_site)))
+        made_site = replace(made_site, rest=rest_after(s, let, pure, leaves))
+    site = s.add_site(made_site)
     roots = frozenset(root for value in values for root in roots_of(value))
     given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
     if may_store(operation, values, tuple(keywords)):
@@ -281,6 +288,7 @@ def emit_opaque(
         s.shadows.keep(OF_OBJECTS, bool(s.loops.looping))  # of a function of NumPy's, as `frombuffer`
     kinds = [PYINT] * bool(catches) + ([] if result is None else result_types(result))
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
+    s.python.given.update(out for out in outs if isinstance(out.type, Array | Object))
     if catches:
         s.guards[-1].stay_if_zero(s, outs.pop(0))
     if result is None:

@@ -15,6 +15,20 @@ from parakeet_py.typed_ir.specialize.opaque.purity import is_pure
 
 
 @record
+class Rest:
+    """How Python goes on after an operation.
+
+    `way` leads to the statement: for each statement on it, the number of its block in the one before, and its number
+    in the block. `values` are the live variables, in the order of `live_at`, and `items` the iterators of `for` loops,
+    made of the leaves of the operation and the arguments of the call.
+    """
+
+    way: tuple[tuple[int, int], ...]
+    values: tuple[Template, ...]
+    items: tuple[Template, ...]
+
+
+@record
 class OpaqueSite:
     """One operation handed back.
 
@@ -22,7 +36,7 @@ class OpaqueSite:
     outermost function first. `regular`: whenever the evaluator does the operation of this key,
     compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
     handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
-    may have methods in Python, which it may run.
+    may have methods in Python, which it may run. `rest`: what is needed to go on in Python after it.
     """
 
     operation: str
@@ -37,6 +51,7 @@ class OpaqueSite:
     regular: bool = True
     catches: tuple[tuple[type[BaseException], ...], ...] = ()
     foreign: bool = False
+    rest: Rest | None = None
 
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
