@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +22,10 @@ import numpy as np
 from parakeet_py.base.errors import DeoptimizedError, OpaqueResultChanged
 from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import read_source
-from parakeet_py.call.rest_of_call import do_the_rest
+from parakeet_py.frontend import to_ssa_cached
 from parakeet_py.frontend.evaluate.evaluator import Raised
+from parakeet_py.frontend.evaluate.resumed_code import live_at, resume
+from parakeet_py.frontend.ssa import Block, Let, blocks_of
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only, sites_after_stores
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
 from parakeet_py.signature.object_assembly import assembler
@@ -32,7 +35,7 @@ from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.observed import accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque.opaque import caught_by, is_safe, no_leaves, perform, result_leaves_of
-from parakeet_py.typed_ir.specialize.opaque.sites import is_harmless
+from parakeet_py.typed_ir.specialize.opaque.sites import Rest, is_harmless
 
 Undo = Callable[[], None]
 
@@ -254,3 +257,18 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
         return [*caught, *result_leaves_of(site.result, result)]
 
     return call
+
+
+def do_the_rest(function: FunctionType, rest: Rest, leaves: Sequence[Any], result: Any, args: Sequence[Any]) -> Any:
+    """Go on in Python after an operation that has given `result`."""
+    template = to_ssa_cached(function)
+    way: list[Let] = []
+    blocks: tuple[Block, ...] = (template.body,)
+    for block, place in rest.way:
+        way.append(blocks[block].statements[place])
+        blocks = blocks_of(way[-1].op)
+    held = (*leaves, *args)
+    values = assembler(rest.values, len(held))(*held)
+    items = assembler(rest.items, len(held))(*held)
+    live = dict(zip(live_at(template, tuple(way)), values, strict=True))
+    return resume(template, function, tuple(way), live, lambda: result, items)

@@ -36,9 +36,9 @@ from parakeet_py.base.errors import OpaqueResultChanged
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.tracebacks import is_own, placed
 from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
+from parakeet_py.call.give_back import do_the_rest
 from parakeet_py.call.handed_back_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan
 from parakeet_py.call.load import Knowledge, present
-from parakeet_py.call.rest_of_call import do_the_rest
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, contents, differ, with_items
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
