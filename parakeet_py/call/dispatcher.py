@@ -150,6 +150,8 @@ class Dispatcher(Compiling):
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
         target = self.instance if self.inner is None else self.inner
         log = self.left_off() if self.hands_back else None
+        if callable(log):
+            return log(normal)
         if log is None and asks_for_errors():
             return self.run_python(normal)
         if log is None and (modules := self.look_at_patches()) != "unchanged":

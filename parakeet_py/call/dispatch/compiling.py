@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config as settings
@@ -151,9 +151,12 @@ class Compiling(Specializations):
         signature = compiled.call_signature
         state = None
         if compiled.specialization.opaque_sites or compiled.specialization.guessed:
+            from parakeet_py.call.give_back import kept_arguments
             from parakeet_py.call.handed_back import HandedBack, OpaqueCalls
 
-            state = OpaqueCalls(self.function, signature.params, HandedBack.by(compiled), self.knowledge)
+            state = OpaqueCalls(
+                self.function, signature.params, HandedBack.by(compiled, bool(kept_arguments(compiled))), self.knowledge
+            )
         loaded = Loaded(
             self.function,
             native,
@@ -171,8 +174,9 @@ class Compiling(Specializations):
             self.store(compiled, native, state, self.flags(config, extents))
         return loaded
 
-    def left_off(self) -> Sequence[tuple[Any, Any]] | None:
-        """What the present call has done already, if compiled code has given it up half-way."""
+    def left_off(self) -> Sequence[tuple[Any, Any]] | Callable[[Sequence[Any]], Any] | None:
+        """What the present call has done already, or what does the rest of it, if compiled code has given it up
+        half-way."""
         from parakeet_py.call.handed_back import take_log
 
         return take_log(self.knowledge)
