@@ -15,7 +15,8 @@ from parakeet_py.hybrid.residency.device_array import DeviceArray, asdevice
 
 def exported(array: DeviceArray, kind: Any) -> Any:
     """An array as the library of `kind` has them."""
-    library = _library_of(type(kind))
+    class_: Any = type(kind)
+    library = _library_of(class_)
     if library in ("cupy", "cupyx"):
         return importlib.import_module("cupy").from_dlpack(array)
     if library == "torch":

@@ -168,8 +168,11 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize(("place", "maker"), MAKERS, ids=["one", "team", "with the CPU", "theirs", "of the host"])
 def test_as_in_python(place: str, maker: Any, function: Callable[..., Any], make: Any) -> None:
     accelerated = accelerate(function)
-    if maker is Mine and function is by_python:
-        pytest.skip("other libraries' arrays know what Python does with them; these do not")
+    if maker is Mine and function is by_python:  # other libraries' arrays know what Python does with them; these do not
+        with options(**PLACES[place]), warnings.catch_warnings(), pytest.raises(TypeError, match="unsupported operand"):
+            warnings.simplefilter("ignore", FallbackWarning)
+            accelerated(*make(maker))
+        return
     with options(**PLACES[place]), warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
         for _ in range(3):
