@@ -872,3 +872,15 @@ def shared_by_two_cells(n):
     for i in range(n):
         change(i)
     return found, a
+
+
+def identity_called_sorted(n):
+    a = [3, 1, 2]
+    b = sorted(a)
+    b.append(n)
+    return a, b
+
+
+kept(name="identity_called_sorted")(
+    types.FunctionType(identity_called_sorted.__code__, {**globals(), "sorted": identity}, "identity_called_sorted")
+)

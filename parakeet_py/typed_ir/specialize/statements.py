@@ -183,11 +183,12 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
         case ssa.Call(function, args, kwargs):
             callee, named = s.value(function), s.keywords(kwargs)
             lists = owned_containers.given(s, op) if owned_containers.may_keep(callee) else []
-            before = list(s.builder.fields.values())
+            before, out = list(s.builder.fields.values()), s.out
             given = dynamic_lists.arguments(s, callee, s.items(args))
             result = s.call(
                 callee, iterator_consumption.arguments(s, args, given), dynamic_lists.keywords(s, callee, named)
             )
+            owned_containers.check_made(s, callee, out, result)
             if lists:
                 assigned = [one for one in s.builder.fields.values() if not any(one is other for other in before)]
                 owned_containers.check_kept(s, lists, [result, *assigned])

@@ -134,6 +134,15 @@ def may_keep(callee: Value) -> bool:
     return False
 
 
+def check_made(s: Context, callee: Value, out: ssa.Var | None, result: Value) -> None:
+    """Refuse a list or dict that changes and has been given by a function under the name of one that makes new ones."""
+    frame = s.frames[-1]
+    if frame.namespace.trusted or not _is_container(result) or not may_keep(callee):
+        return
+    if out in _changed_variables(frame.function):
+        raise s.unsupported("a list or dict that is changed, kept or given back by a function")
+
+
 def check_kept(s: Context, lists: Sequence[Value], places: Sequence[Value]) -> None:
     """Refuse lists that stand in what a call gives, or in what it has assigned."""
     if any(_stands_in(one, place) for place in places for one in lists):
