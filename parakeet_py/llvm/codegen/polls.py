@@ -29,7 +29,7 @@ from parakeet_py.typed_ir.ir import Const, Dim, Prim, Var
 _LIGHT = 1 << 16
 _HEAVY = 1 << 10
 _FIRST = 32
-_NEST = 4
+_NEST = 2
 _SHORT = 64  # known iterations of a loop that does not poll
 _CALLS = (ir.Call, ir.Opaque, ir.Routine, ir.Matmul, ir.Parallel)
 

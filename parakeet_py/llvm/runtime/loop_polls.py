@@ -112,7 +112,7 @@ clock:
   %last = load i64, ptr %last_p
   %since0 = sub i64 %now, %last
   %unknown = icmp eq i64 %last, 0
-  %since = select i1 %unknown, i64 0, i64 %since0
+  %since = select i1 %unknown, i64 $OFTEN$, i64 %since0
   %often = icmp slt i64 %since, $OFTEN$
   %seldom = icmp sgt i64 %since, $SELDOM$
   %more0 = shl i64 %length, 2
