@@ -249,11 +249,11 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
         if site.result is None:
             return caught
         if not accepts(site.result, observed_spec(result)):
-            error = OpaqueResultChanged(f"{site.text} has given another type than before")
-            error.early = number not in sites_after_stores(compiled.imp)
+            changed = OpaqueResultChanged(f"{site.text} has given another type than before")
+            changed.early = number not in sites_after_stores(compiled.imp)
             if site.rest is not None:
-                error.rest = partial(do_the_rest, compiled.function, site.rest, args, result)
-            raise error
+                changed.rest = partial(do_the_rest, compiled.function, site.rest, args, result)
+            raise changed
         return [*caught, *result_leaves_of(site.result, result)]
 
     return call
