@@ -21,7 +21,7 @@ ON_GPU = python="$(READY)"; if [ -z "$$python" ]; then python=$(BIN)/python; $(M
 
 MINUTES ?= 30
 
-.PHONY: help bench cold results docs fuzz test test-gpu bench-gpu lint house clean
+.PHONY: help bench cold results docs fuzz strangers test test-gpu bench-gpu lint house clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
 	@echo "make docs    write docs/numpy.md (which NumPy functions are native) and docs/troubleshooting.md"
 	@echo "make fuzz    random programs against Python, for MINUTES=30"
+	@echo "make strangers  the suites of other packages with every function accelerated; PACKAGES=\"PyWavelets=pywt toolz\""
 	@echo "make lint    layers of packages, formatting, lint, types"
 	@echo "make house   measures of the structure of the package; ARGS=--slow also of compiling, ARGS=--circles import circles"
 	@echo "make clean   remove the environment and all caches of this folder"
@@ -64,6 +65,9 @@ bench-gpu:
 
 fuzz: $(VENV)/.test
 	@$(BIN)/python -m tests.property.fuzz --minutes $(MINUTES) $(ARGS)
+
+strangers: $(VENV)/.test
+	@$(BIN)/python -m tests.strangers $(PACKAGES) $(ARGS)
 
 lint: $(VENV)/.test
 	@$(BIN)/lint-imports --no-cache
