@@ -5,10 +5,10 @@
     gate.follow(other)           # where calls go that are not its own
 
 A plain gate takes calls of one *shape*: so many arguments by position, these keyword names, and for each argument its
-class, for arrays also their dtype and rank, for a bool, str or None which one it is. It lets a call pass when an
+class, for arrays also their dtype and rank, for a bool or str which one it is. It lets a call pass when an
 argument is larger than `largest` (elements of an array, items of a list, tuple or dict, the value of an int), and when
 Python's calls have taken the nanoseconds that it was given. It measures with the monotonic clock, which costs some 50
-ns; not if it is `FOR_EVER`.
+ns; not if it is `FOR_EVER`. The time of calls within a call counts once.
 
 As other gates it takes no calls while an `options` block is open anywhere or the main thread is traced or profiled.
 
@@ -47,7 +47,7 @@ class Shape:
     Attributes
     ----------
     types : the classes of the arguments, those given by keyword last
-    marks : the dtypes of arrays; those arguments themselves that are a bool, a str or None; of others nothing, `None`
+    marks : the dtypes of arrays; those arguments themselves that are a bool or a str; of others nothing, `None`
     ranks : of arrays; 0 for others
     names : of the arguments given by keyword
     """
@@ -58,15 +58,19 @@ class Shape:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Shape | None:
-        """The shape of a call; None if it has more arguments than a gate looks at."""
+    def of(cls, args: Sequence[Any], kwargs: Mapping[str, Any], closely: bool = True) -> Shape | None:
+        """The shape of a call; None if it has more arguments than a gate looks at.
+
+        Unless it is looked at `closely`, any bool is like another, and any str.
+        """
+        own = _OWN if closely else frozenset()
         values = (*args, *kwargs.values())
         if len(values) > MAX_ARGUMENTS:
             return None
         return cls(
             tuple(map(type, values)),
             tuple(
-                value.dtype if type(value) is np.ndarray else value if type(value) in _OWN else None for value in values
+                value.dtype if type(value) is np.ndarray else value if type(value) in own else None for value in values
             ),
             tuple(value.ndim if type(value) is np.ndarray else 0 for value in values),
             tuple(kwargs),
@@ -104,7 +108,8 @@ class PlainGate(Plain, ctypes.Structure):
         self.count, self.named = len(shape.types), len(shape.names)
         for place, (kind, mark, rank) in enumerate(zip(shape.types, shape.marks, shape.ranks, strict=True)):
             self.types[place], self.marks[place], self.ranks[place] = id(kind), id(mark), rank
-            self.kinds[place] = _ITSELF if kind in _OWN else _SIZED if kind in _SIZED_TYPES else _KINDS.get(kind, 0)
+            itself = kind in _OWN and mark is not None
+            self.kinds[place] = _ITSELF if itself else _SIZED if kind in _SIZED_TYPES else _KINDS.get(kind, 0)
         for place, name in enumerate(shape.names):
             self.names[place] = id(name)
         self.follow(function)
@@ -349,7 +354,13 @@ timed:
   %after = call i64 @now()
   %took = sub i64 %after, %before
   %still = load i64, ptr %left_p
-  %rest = sub i64 %still, %took
+  %fallen = sub i64 %left, %still
+  %fell = icmp sgt i64 %fallen, 0
+  %within = select i1 %fell, i64 %fallen, i64 0
+  %own = sub i64 %took, %within
+  %longer = icmp sgt i64 %own, 0
+  %rest_own = select i1 %longer, i64 %own, i64 0
+  %rest = sub i64 %still, %rest_own
   store i64 %rest, ptr %left_p
   ret ptr %t
 miss:
