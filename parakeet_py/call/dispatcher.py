@@ -274,7 +274,8 @@ class Dispatcher(Compiling):
         """The comparison of machine code with Python that is going on for the calls of a signature."""
         found = self.trials.get(signature)
         if found is None:
-            kind, python = kind_of(normal), self.function if self.plain else self.run_python
+            kind = kind_of(normal)
+            python = self.function if self.plain else lambda *normal: self.run_python(normal)
             former, loops = self.account.last.get(kind), self.account.code_size().loops
             end = partial(self.end_trial, signature)
             found = self.trials[signature] = Trial(python, loaded, kind, former, loops, self.call_normal, end)

@@ -226,11 +226,5 @@ def kind_of(values: Sequence[Any]) -> Hashable:
         elif some_live_elsewhere((value,)):
             return None
         else:
-            found.append(value.__code__ if cls is FunctionType else cls if _is_hashable(cls) else id(cls))
+            found.append(value.__code__ if cls is FunctionType else cls)
     return tuple(found)
-
-
-def _is_hashable(cls: type) -> bool:
-    """Are classes of this metaclass told apart as usual?"""
-    meta = type(cls)
-    return meta.__hash__ is type.__hash__ and meta.__eq__ is type.__eq__

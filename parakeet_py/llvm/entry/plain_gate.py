@@ -34,7 +34,7 @@ from parakeet_py.llvm.runtime.native_runtime import support_code
 from parakeet_py.llvm.runtime.object_layout import Layout
 
 FOR_EVER: Final = 2**63 - 1
-MAX_ARGUMENTS: Final = 8
+MAX_ARGUMENTS: Final = 16
 _ARRAY, _INT, _SIZED, _ITSELF = 1, 2, 3, 4  # what is looked at beside the class of an argument
 _OWN: Final = frozenset((bool, str, type(None)))  # which are looked at themselves
 _SIZED_TYPES: Final = frozenset((list, tuple, dict))  # whose length is the word behind their header
@@ -61,16 +61,16 @@ class Shape:
     def of(cls, args: Sequence[Any], kwargs: Mapping[str, Any], closely: bool = True) -> Shape | None:
         """The shape of a call; None if it has more arguments than a gate looks at.
 
-        Unless it is looked at `closely`, any bool is like another, and any str.
+        Unless it is looked at `closely`, any bool is like another, any str, and arrays of one rank.
         """
-        own = _OWN if closely else frozenset()
+        own, array = (_OWN, np.ndarray) if closely else (frozenset(), None)
         values = (*args, *kwargs.values())
         if len(values) > MAX_ARGUMENTS:
             return None
         return cls(
             tuple(map(type, values)),
             tuple(
-                value.dtype if type(value) is np.ndarray else value if type(value) in own else None for value in values
+                value.dtype if type(value) is array else value if type(value) in own else None for value in values
             ),
             tuple(value.ndim if type(value) is np.ndarray else 0 for value in values),
             tuple(kwargs),
@@ -107,7 +107,8 @@ class PlainGate(Plain, ctypes.Structure):
         self.left, self.largest = nanoseconds, largest
         self.count, self.named = len(shape.types), len(shape.names)
         for place, (kind, mark, rank) in enumerate(zip(shape.types, shape.marks, shape.ranks, strict=True)):
-            self.types[place], self.marks[place], self.ranks[place] = id(kind), id(mark), rank
+            self.types[place], self.ranks[place] = id(kind), rank
+            self.marks[place] = 0 if mark is None else id(mark)
             itself = kind in _OWN and mark is not None
             self.kinds[place] = _ITSELF if itself else _SIZED if kind in _SIZED_TYPES else _KINDS.get(kind, 0)
         for place, name in enumerate(shape.names):
@@ -314,7 +315,9 @@ array:
   %dtypes = getelementptr i8, ptr %record, i64 $AT_marks$
   %want_dtype_p = getelementptr ptr, ptr %dtypes, i64 %i
   %want_dtype = load ptr, ptr %want_dtype_p
-  %same_dtype = icmp eq ptr %dtype, %want_dtype
+  %is_dtype = icmp eq ptr %dtype, %want_dtype
+  %any_dtype = icmp eq ptr %want_dtype, null
+  %same_dtype = or i1 %is_dtype, %any_dtype
   %like = and i1 %same_rank, %same_dtype
   br i1 %like, label %count_elements, label %miss
 count_elements:
