@@ -264,7 +264,7 @@ class Dispatcher(Compiling):
         if gate.is_lasting:
             like = [one for one in gates if isinstance(one, Plain) and one.shape == gate.shape]
             if any(one.is_lasting and one.largest >= gate.largest for one in like):
-                return  # it has let the call pass, as gates do not look into equal dtypes and texts
+                return  # it has let the call pass, as gates do not look into equal dtypes
             gates = [gate, *(one for one in gates if one not in like)]
         elif gate not in gates:
             gates.append(gate)

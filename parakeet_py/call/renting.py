@@ -15,6 +15,7 @@ faster, calls of that shape and size are left to it. Calls of other shapes, and 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 LOADING: Final = 3e6  # ns of calls in Python after which code is looked for on the disk
 CALLS: Final = 32  # calls in Python, or...
 NANOSECONDS: Final = 10e6  # ...time in Python, after which a gate takes them
+ALL_CALLS: Final = 1000  # such calls in the process, before the code of gates is loaded, which takes as long
+GATES: Final = "parakeet_py.llvm.entry.plain_gate"
 MAX_GATES: Final = 8  # of one function
 LONGEST: Final = 2e9  # ns that compilations of a function may take, unless its calls have cost more in Python
 
@@ -45,6 +48,8 @@ class Account:
     left : kinds of calls for which Python is faster, up to a size
     decision : what was decided last, and why, for people
     """
+
+    waiting = 0  # calls of the process that a gate would have taken
 
     def __init__(self, function: FunctionType) -> None:
         self.function = function
@@ -145,6 +150,9 @@ class Account:
         Recursive calls get one early: what is above a call on the stack here would soon be more than Python allows.
         """
         if self.calls < CALLS and self.total < NANOSECONDS and not self.running:
+            return None
+        Account.waiting += 1
+        if GATES not in sys.modules and Account.waiting < ALL_CALLS and not self.running:
             return None
         from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
 

@@ -35,7 +35,7 @@ from parakeet_py.llvm.runtime.object_layout import Layout
 
 FOR_EVER: Final = 2**63 - 1
 MAX_ARGUMENTS: Final = 16
-_ARRAY, _INT, _SIZED, _ITSELF = 1, 2, 3, 4  # what is looked at beside the class of an argument
+_ARRAY, _INT, _SIZED, _ITSELF, _TEXT = 1, 2, 3, 4, 5  # what is looked at beside the class of an argument
 _OWN: Final = frozenset((bool, str, type(None)))  # which are looked at themselves
 _SIZED_TYPES: Final = frozenset((list, tuple, dict))  # whose length is the word behind their header
 
@@ -69,9 +69,7 @@ class Shape:
             return None
         return cls(
             tuple(map(type, values)),
-            tuple(
-                value.dtype if type(value) is array else value if type(value) in own else None for value in values
-            ),
+            tuple(value.dtype if type(value) is array else value if type(value) in own else None for value in values),
             tuple(value.ndim if type(value) is np.ndarray else 0 for value in values),
             tuple(kwargs),
         )
@@ -110,7 +108,15 @@ class PlainGate(Plain, ctypes.Structure):
             self.types[place], self.ranks[place] = id(kind), rank
             self.marks[place] = 0 if mark is None else id(mark)
             itself = kind in _OWN and mark is not None
-            self.kinds[place] = _ITSELF if itself else _SIZED if kind in _SIZED_TYPES else _KINDS.get(kind, 0)
+            self.kinds[place] = (
+                _TEXT
+                if itself and kind is str
+                else _ITSELF
+                if itself
+                else _SIZED
+                if kind in _SIZED_TYPES
+                else _KINDS.get(kind, 0)
+            )
         for place, name in enumerate(shape.names):
             self.names[place] = id(name)
         self.follow(function)
@@ -143,8 +149,10 @@ class PlainGate(Plain, ctypes.Structure):
 @lru_cache(maxsize=1)
 def _code() -> dict[str, int]:
     known = dict(boxing.support())
+    api = ctypes.pythonapi
+    known["gate.PyUnicode_Compare"] = ctypes.cast(api.PyUnicode_Compare, ctypes.c_void_p).value or 0
     known["gate.clock_gettime"] = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    text = _TEXT
+    text = _CODE
     constants: dict[str, int] = {
         **{name: value for name, value in vars(Layout).items() if name.isupper()},
         **{f"AT_{name}": getattr(PlainGate, name).offset for name, _ in PlainGate._fields_},
@@ -154,15 +162,17 @@ def _code() -> dict[str, int]:
         "INT": _INT,
         "SIZED": _SIZED,
         "ITSELF": _ITSELF,
+        "TEXT": _TEXT,
     }
     for name, value in constants.items():
         text = text.replace(f"${name}$", str(value))
     return dict(support_code("plain gates", text, known, ("gate.plain", "gate.plain_first")).addresses)
 
 
-_TEXT = """
+_CODE = """
 declare ptr @gate.PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare i64 @gate.PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare i32 @gate.PyUnicode_Compare(ptr, ptr)
 declare i32 @gate.clock_gettime(i32, ptr)
 @gate.open_blocks = external global i64
 @gate.tools = external global ptr
@@ -299,6 +309,7 @@ measure:
     i64 $INT$, label %int
     i64 $SIZED$, label %length
     i64 $ITSELF$, label %itself
+    i64 $TEXT$, label %text
   ]
 none:
   br label %sized
@@ -329,6 +340,16 @@ itself:
   %want_mark = load ptr, ptr %want_mark_p
   %same_object = icmp eq ptr %value, %want_mark
   br i1 %same_object, label %none, label %miss
+text:
+  %texts = getelementptr i8, ptr %record, i64 $AT_marks$
+  %want_text_p = getelementptr ptr, ptr %texts, i64 %i
+  %want_text = load ptr, ptr %want_text_p
+  %same_text = icmp eq ptr %value, %want_text
+  br i1 %same_text, label %none, label %compare
+compare:
+  %order = call i32 @gate.PyUnicode_Compare(ptr %value, ptr %want_text)
+  %equal = icmp eq i32 %order, 0
+  br i1 %equal, label %none, label %miss
 int:
   %whole = call i64 @magnitude(ptr %value)
   br label %sized
