@@ -223,7 +223,8 @@ class Dispatcher(Compiling):
 
     def rent(self, normal: tuple[Any, ...]) -> Any:
         """Run a call in Python, until compiling pays; when there are many, a gate takes them."""
-        args, kwargs, raw = normal, {}, self.raw
+        args, raw = normal, self.raw
+        kwargs: dict[str, Any] = {}
         if raw is not None and len(raw[0]) == len(normal) and all(map(operator.is_, raw[0], normal)):
             args, kwargs = raw[1:]
         if self.account.running:  # a recursive call, which is not the last one
@@ -234,11 +235,15 @@ class Dispatcher(Compiling):
             self.open_gate(normal, args, kwargs)
 
     def open_gate(self, normal: tuple[Any, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Let a gate take calls like this one, which runs in Python, if there are so many that it pays."""
-        gate = self.account.gate_for(normal, args, kwargs)
-        if gate is not None:
-            with self.lock:
-                self.install_plain(gate)
+        """Let a gate take calls like this one, which runs in Python, if there are so many that it pays; not now if
+        another thread is compiling."""
+        with self.after_python():
+            gate = self.account.gate_for(normal, args, kwargs)
+            if gate is not None and self.lock.acquire(blocking=False):
+                try:
+                    self.install_plain(gate)
+                finally:
+                    self.lock.release()
 
     @put_off()
     def compile_now(self, normal: tuple[Any, ...]) -> None:
