@@ -16,11 +16,12 @@ calls (see `renting`).
 from __future__ import annotations
 
 import logging
+import operator
 import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -59,7 +60,8 @@ class Dispatcher(Compiling):
         self.given: Any = function  # what the decorator was given: a ufunc, a callable object
         self.make_other: Callable[[], Any] = lambda: self.instance
         self.other: Any = None  # what calls go to under settings that ask for the other machine code
-        self.raw: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # a call in progress that is not positional
+        # A call in progress that is not positional: its positional form, and how it was made.
+        self.raw: tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]] | None = None
         self.plain = takes_positions_only(function.__code__)
         self.left: Any = None  # calls that teams have left to the CPU, see `cpu_only_calls`
         self.framed: Any = None  # takes calls while there is a profiler
@@ -121,7 +123,7 @@ class Dispatcher(Compiling):
                 self.went_well(normal)
             return result
         if self.inner is not None or kwargs or len(normal) != len(args):
-            self.raw = args, kwargs
+            self.raw = normal, args, kwargs
             tracing.go_on()
             try:
                 return (self.inner or self.instance)(*normal)
@@ -221,14 +223,27 @@ class Dispatcher(Compiling):
 
     def rent(self, normal: tuple[Any, ...]) -> Any:
         """Run a call in Python, until compiling pays; when there are many, a gate takes them."""
-        args, kwargs = self.raw or (normal, {})
+        args, raw = normal, self.raw
+        kwargs: dict[str, Any] = {}
+        if raw is not None and len(raw[0]) == len(normal) and all(map(operator.is_, raw[0], normal)):
+            args, kwargs = raw[1:]
+        if self.account.running:  # a recursive call, which is not the last one
+            self.open_gate(normal, args, kwargs)
         try:
             return self.account.run(normal, lambda: self.run_python(normal))
         finally:
+            self.open_gate(normal, args, kwargs)
+
+    def open_gate(self, normal: tuple[Any, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Let a gate take calls like this one, which runs in Python, if there are so many that it pays; not now if
+        another thread is compiling."""
+        with self.after_python():
             gate = self.account.gate_for(normal, args, kwargs)
-            if gate is not None:
-                with self.lock:
+            if gate is not None and self.lock.acquire(blocking=False):
+                try:
                     self.install_plain(gate)
+                finally:
+                    self.lock.release()
 
     @put_off()
     def compile_now(self, normal: tuple[Any, ...]) -> None:
@@ -252,7 +267,10 @@ class Dispatcher(Compiling):
         """Let a gate to Python take calls: before machine code if it does so for ever, else after it."""
         gates = list(gates_of(self.instance))
         if gate.is_lasting:
-            gates = [gate, *(one for one in gates if not isinstance(one, Plain) or one.shape != gate.shape)]
+            like = [one for one in gates if isinstance(one, Plain) and one.shape == gate.shape]
+            if any(one.is_lasting and one.largest >= gate.largest for one in like):
+                return  # it has let the call pass, as gates do not look into equal dtypes
+            gates = [gate, *(one for one in gates if one not in like)]
         elif gate not in gates:
             gates.append(gate)
         install(self.instance, gates)
@@ -261,7 +279,8 @@ class Dispatcher(Compiling):
         """The comparison of machine code with Python that is going on for the calls of a signature."""
         found = self.trials.get(signature)
         if found is None:
-            kind, python = kind_of(normal), self.function if self.plain else self.run_python
+            kind = kind_of(normal)
+            python = self.function if self.plain else lambda *normal: self.run_python(normal)
             former, loops = self.account.last.get(kind), self.account.code_size().loops
             end = partial(self.end_trial, signature)
             found = self.trials[signature] = Trial(python, loaded, kind, former, loops, self.call_normal, end)

@@ -36,6 +36,7 @@ MAX_KINDS: Final = 64  # of one function
 MAX_RAISED: Final = 64  # signatures of refused calls that raised which are remembered
 MAX_FORGIVEN: Final = 8  # times that calls are looked at anew, since one like those that raised has not
 FEW: Final = 16  # items of a list that are all looked at; Python may run a call with arrays of devices, too
+LONGEST_TEXT: Final = 64  # characters of a str that says which way a function goes
 _OWN: Final = frozenset((str, bool, type(None)))  # whose values say which way a function goes
 _NUMBERS: Final = frozenset((int, float, complex, np.float64, np.int64))
 _MIXED: Final = -1
@@ -216,7 +217,7 @@ def kind_of(values: Sequence[Any]) -> Hashable:
         elif cls in _NUMBERS:
             found.append(cls)
         elif cls in _OWN:
-            found.append(value)
+            found.append(value if cls is not str or len(value) <= LONGEST_TEXT else cls)
         elif cls is list or cls is tuple:
             kind = kind_of(value[:1])
             if kind is None or some_live_elsewhere(value if len(value) <= FEW else (value[-1],)):

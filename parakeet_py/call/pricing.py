@@ -28,6 +28,7 @@ COMPILING: Final = 20e6, 1.5e6  # ns of compiling: of any function, of an instru
 STARTING: Final = 150e6  # ns that the first compilation of a process takes to import the compiler
 MAX_LEVELS: Final = 3  # of calls that are looked into
 MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
+MOST: Final = 2**63 - 1  # turns of a loop; an int may be too large for a float
 _OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
 
 
@@ -71,7 +72,7 @@ def _extents(values: Sequence[Any]) -> tuple[int, int]:
             turns = max(turns, *value.shape, 1)
             elements = max(elements, value.size)
         elif kind is int or isinstance(value, np.integer):
-            turns = max(turns, abs(int(value)))
+            turns = max(turns, min(abs(int(value)), MOST))
         elif kind in (list, tuple, dict, set, str, range):
             turns = max(turns, len(value))
             if value and kind in (list, tuple) and type(value[0]) in (np.ndarray, list, tuple):

@@ -15,12 +15,13 @@ faster, calls of that shape and size are left to it. Calls of other shapes, and 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from parakeet_py.call.fallback_cache import kind_of
+from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
 from parakeet_py.call.pricing import CodeSize, compile_cost, size_of, size_of_code
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 LOADING: Final = 3e6  # ns of calls in Python after which code is looked for on the disk
 CALLS: Final = 32  # calls in Python, or...
 NANOSECONDS: Final = 10e6  # ...time in Python, after which a gate takes them
+ALL_CALLS: Final = 1000  # such calls in the process, before the code of gates is loaded, which takes as long
+GATES: Final = "parakeet_py.llvm.entry.plain_gate"
 MAX_GATES: Final = 8  # of one function
 LONGEST: Final = 2e9  # ns that compilations of a function may take, unless its calls have cost more in Python
 
@@ -40,17 +43,20 @@ class Account:
     Attributes
     ----------
     spent : nanoseconds that calls have taken in Python since something was compiled, but for those at `gates`
-    total : the same since the beginning
+    total : the same since the beginning; time of calls within calls counts once
     compiled : kinds of calls for which there is machine code
     left : kinds of calls for which Python is faster, up to a size
     decision : what was decided last, and why, for people
     """
+
+    waiting = 0  # calls of the process that a gate would have taken
 
     def __init__(self, function: FunctionType) -> None:
         self.function = function
         self.size: CodeSize | None = None
         self.spent = self.total = 0.0
         self.calls = 0
+        self.running = 0  # calls that `run` is in
         self.looked = False  # for code on the disk
         self.compiled: set[Hashable] = set()
         self.left: dict[Hashable, int] = {}
@@ -117,28 +123,43 @@ class Account:
 
     def run(self, normal: Sequence[Any], call: Callable[[], Any]) -> Any:
         """Run a call in Python, and book what it takes."""
+        self.settle_gates()
+        before = self.total
+        self.running += 1
         start = time.perf_counter_ns()
         try:
             return call()
         finally:
             taken = time.perf_counter_ns() - start
-            self.spent += taken
-            self.total += taken
+            self.running -= 1
+            self.settle_gates()
+            own = max(taken - (self.total - before), 0)  # calls within this one have been booked
+            self.spent += own
+            self.total += own
             self.calls += 1
             kind = kind_of(normal)
             if kind is not None:
+                self.last.pop(kind, None)
                 self.last[kind] = size_of(normal), taken
+                if len(self.last) > MAX_KINDS:
+                    self.last.pop(next(iter(self.last), None), None)
 
     def gate_for(self, normal: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A gate to Python for calls like this one, if so many run there that it pays; else None."""
-        if self.calls < CALLS and self.total < NANOSECONDS:
+        """A gate to Python for calls like this one, if so many run there that it pays; else None.
+
+        Recursive calls get one early: what is above a call on the stack here would soon be more than Python allows.
+        """
+        if self.calls < CALLS and self.total < NANOSECONDS and not self.running:
+            return None
+        Account.waiting += 1
+        if GATES not in sys.modules and Account.waiting < ALL_CALLS and not self.running:
             return None
         from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
 
-        shape = Shape.of(args, kwargs)
+        kind = kind_of(normal)
+        shape = Shape.of(args, kwargs, closely=kind in self.left)
         if shape is None or any(type(name) is not str for name in shape.names):
             return None
-        kind = kind_of(normal)
         if kind in self.left:
             return PlainGate(self.function, shape, self.left[kind], FOR_EVER)
         if len(self.gates) >= MAX_GATES:

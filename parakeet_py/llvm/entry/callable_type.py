@@ -61,6 +61,7 @@ class Plain:
     is_lasting: bool
     shape: Any
     left: int
+    largest: int
 
 
 class _Member(ctypes.Structure):

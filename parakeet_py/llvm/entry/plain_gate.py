@@ -5,10 +5,10 @@
     gate.follow(other)           # where calls go that are not its own
 
 A plain gate takes calls of one *shape*: so many arguments by position, these keyword names, and for each argument its
-class, for arrays also their dtype and rank, for a bool, str or None which one it is. It lets a call pass when an
+class, for arrays also their dtype and rank, for a bool or str which one it is. It lets a call pass when an
 argument is larger than `largest` (elements of an array, items of a list, tuple or dict, the value of an int), and when
 Python's calls have taken the nanoseconds that it was given. It measures with the monotonic clock, which costs some 50
-ns; not if it is `FOR_EVER`.
+ns; not if it is `FOR_EVER`. The time of calls within a call counts once.
 
 As other gates it takes no calls while an `options` block is open anywhere or the main thread is traced or profiled.
 
@@ -34,8 +34,8 @@ from parakeet_py.llvm.runtime.native_runtime import support_code
 from parakeet_py.llvm.runtime.object_layout import Layout
 
 FOR_EVER: Final = 2**63 - 1
-MAX_ARGUMENTS: Final = 8
-_ARRAY, _INT, _SIZED, _ITSELF = 1, 2, 3, 4  # what is looked at beside the class of an argument
+MAX_ARGUMENTS: Final = 16
+_ARRAY, _INT, _SIZED, _ITSELF, _TEXT = 1, 2, 3, 4, 5  # what is looked at beside the class of an argument
 _OWN: Final = frozenset((bool, str, type(None)))  # which are looked at themselves
 _SIZED_TYPES: Final = frozenset((list, tuple, dict))  # whose length is the word behind their header
 
@@ -47,7 +47,7 @@ class Shape:
     Attributes
     ----------
     types : the classes of the arguments, those given by keyword last
-    marks : the dtypes of arrays; those arguments themselves that are a bool, a str or None; of others nothing, `None`
+    marks : the dtypes of arrays; those arguments themselves that are a bool or a str; of others nothing, `None`
     ranks : of arrays; 0 for others
     names : of the arguments given by keyword
     """
@@ -58,16 +58,18 @@ class Shape:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Shape | None:
-        """The shape of a call; None if it has more arguments than a gate looks at."""
+    def of(cls, args: Sequence[Any], kwargs: Mapping[str, Any], closely: bool = True) -> Shape | None:
+        """The shape of a call; None if it has more arguments than a gate looks at.
+
+        Unless it is looked at `closely`, any bool is like another, any str, and arrays of one rank.
+        """
+        own, array = (_OWN, np.ndarray) if closely else (frozenset(), None)
         values = (*args, *kwargs.values())
         if len(values) > MAX_ARGUMENTS:
             return None
         return cls(
             tuple(map(type, values)),
-            tuple(
-                value.dtype if type(value) is np.ndarray else value if type(value) in _OWN else None for value in values
-            ),
+            tuple(value.dtype if type(value) is array else value if type(value) in own else None for value in values),
             tuple(value.ndim if type(value) is np.ndarray else 0 for value in values),
             tuple(kwargs),
         )
@@ -103,8 +105,18 @@ class PlainGate(Plain, ctypes.Structure):
         self.left, self.largest = nanoseconds, largest
         self.count, self.named = len(shape.types), len(shape.names)
         for place, (kind, mark, rank) in enumerate(zip(shape.types, shape.marks, shape.ranks, strict=True)):
-            self.types[place], self.marks[place], self.ranks[place] = id(kind), id(mark), rank
-            self.kinds[place] = _ITSELF if kind in _OWN else _SIZED if kind in _SIZED_TYPES else _KINDS.get(kind, 0)
+            self.types[place], self.ranks[place] = id(kind), rank
+            self.marks[place] = 0 if mark is None else id(mark)
+            itself = kind in _OWN and mark is not None
+            self.kinds[place] = (
+                _TEXT
+                if itself and kind is str
+                else _ITSELF
+                if itself
+                else _SIZED
+                if kind in _SIZED_TYPES
+                else _KINDS.get(kind, 0)
+            )
         for place, name in enumerate(shape.names):
             self.names[place] = id(name)
         self.follow(function)
@@ -137,8 +149,10 @@ class PlainGate(Plain, ctypes.Structure):
 @lru_cache(maxsize=1)
 def _code() -> dict[str, int]:
     known = dict(boxing.support())
+    api = ctypes.pythonapi
+    known["gate.PyUnicode_Compare"] = ctypes.cast(api.PyUnicode_Compare, ctypes.c_void_p).value or 0
     known["gate.clock_gettime"] = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    text = _TEXT
+    text = _CODE
     constants: dict[str, int] = {
         **{name: value for name, value in vars(Layout).items() if name.isupper()},
         **{f"AT_{name}": getattr(PlainGate, name).offset for name, _ in PlainGate._fields_},
@@ -148,15 +162,17 @@ def _code() -> dict[str, int]:
         "INT": _INT,
         "SIZED": _SIZED,
         "ITSELF": _ITSELF,
+        "TEXT": _TEXT,
     }
     for name, value in constants.items():
         text = text.replace(f"${name}$", str(value))
     return dict(support_code("plain gates", text, known, ("gate.plain", "gate.plain_first")).addresses)
 
 
-_TEXT = """
+_CODE = """
 declare ptr @gate.PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare i64 @gate.PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare i32 @gate.PyUnicode_Compare(ptr, ptr)
 declare i32 @gate.clock_gettime(i32, ptr)
 @gate.open_blocks = external global i64
 @gate.tools = external global ptr
@@ -293,6 +309,7 @@ measure:
     i64 $INT$, label %int
     i64 $SIZED$, label %length
     i64 $ITSELF$, label %itself
+    i64 $TEXT$, label %text
   ]
 none:
   br label %sized
@@ -309,7 +326,9 @@ array:
   %dtypes = getelementptr i8, ptr %record, i64 $AT_marks$
   %want_dtype_p = getelementptr ptr, ptr %dtypes, i64 %i
   %want_dtype = load ptr, ptr %want_dtype_p
-  %same_dtype = icmp eq ptr %dtype, %want_dtype
+  %is_dtype = icmp eq ptr %dtype, %want_dtype
+  %any_dtype = icmp eq ptr %want_dtype, null
+  %same_dtype = or i1 %is_dtype, %any_dtype
   %like = and i1 %same_rank, %same_dtype
   br i1 %like, label %count_elements, label %miss
 count_elements:
@@ -321,6 +340,16 @@ itself:
   %want_mark = load ptr, ptr %want_mark_p
   %same_object = icmp eq ptr %value, %want_mark
   br i1 %same_object, label %none, label %miss
+text:
+  %texts = getelementptr i8, ptr %record, i64 $AT_marks$
+  %want_text_p = getelementptr ptr, ptr %texts, i64 %i
+  %want_text = load ptr, ptr %want_text_p
+  %same_text = icmp eq ptr %value, %want_text
+  br i1 %same_text, label %none, label %compare
+compare:
+  %order = call i32 @gate.PyUnicode_Compare(ptr %value, ptr %want_text)
+  %equal = icmp eq i32 %order, 0
+  br i1 %equal, label %none, label %miss
 int:
   %whole = call i64 @magnitude(ptr %value)
   br label %sized
@@ -349,7 +378,13 @@ timed:
   %after = call i64 @now()
   %took = sub i64 %after, %before
   %still = load i64, ptr %left_p
-  %rest = sub i64 %still, %took
+  %fallen = sub i64 %left, %still
+  %fell = icmp sgt i64 %fallen, 0
+  %within = select i1 %fell, i64 %fallen, i64 0
+  %own = sub i64 %took, %within
+  %longer = icmp sgt i64 %own, 0
+  %rest_own = select i1 %longer, i64 %own, i64 0
+  %rest = sub i64 %still, %rest_own
   store i64 %rest, ptr %left_p
   ret ptr %t
 miss:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from parakeet_py import FallbackWarning, accelerate, options
 from parakeet_py.base.errors import UnsupportedError
-from parakeet_py.call import pricing, renting
+from parakeet_py.call import fallback_cache, pricing, renting
 from parakeet_py.call.renting import Account, Trial
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
@@ -65,7 +66,11 @@ def test_a_gate_compares_names_and_values_of_few_kinds() -> None:
     ):
         assert call(*args, **kwargs) is None
     assert len(passed) == 5
-    assert Shape.of(range(9), {}) is None
+    assert call([3, 4], "".join(["", "a"]), k=None) == ("a", None) and call([3], str(b"a", "ascii"), k=None) == (
+        "a",
+        None,
+    )
+    assert Shape.of(range(17), {}) is None and Shape.of(range(16), {}) is not None
 
 
 def test_a_gate_lets_calls_pass_when_its_time_is_over() -> None:
@@ -88,6 +93,33 @@ def test_a_gate_takes_no_calls_in_blocks_of_options_and_under_profilers() -> Non
     finally:
         sys.setprofile(before)
     assert len(passed) == 2 and call(1.0, 3) == (3, 1)
+
+
+def test_a_gate_may_look_less_closely() -> None:
+    shape = Shape.of((np.ones(3, "f4"), "a"), {"k": True}, closely=False)
+    assert shape is not None
+    call, passed = behind(PlainGate(plain, shape, 100, FOR_EVER))
+    for x in (np.ones(3), np.zeros(3, [("a", "f8")])):
+        assert call(x, "b", k=False) == ("b", False)
+    assert call(np.ones((2, 2)), "a", k=True) is None and call(np.ones(3), None, k=True) is None and len(passed) == 2
+
+
+def test_a_gate_books_the_time_of_recursive_calls_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def calls_itself(n: int) -> int:
+        if n == 0:
+            gate.left -= 10**15  # a call within the others has taken long
+            return 0
+        found: int = instance(n - 1) + 1
+        seen.append(gate.left)
+        return found
+
+    gate = PlainGate(calls_itself, of(3), 100, 10**17)
+    instance = AcceleratedFunction(calls_itself)
+    install(instance, [gate])
+    assert instance(50) == 50
+    assert {*seen, gate.left} == {10**17 - 10**15}  # what the others have taken is less
 
 
 def test_a_gate_counts_references_and_raises_what_the_function_raises() -> None:
@@ -145,6 +177,12 @@ def test_what_is_called_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "helper", None)
     alone = pricing.size_of_code(outer)
     assert both.total == alone.total + inner.total and both.instructions[1] > alone.instructions[1] > 0
+
+
+def test_ints_have_any_size() -> None:
+    function = accelerate(when="pays")(lambda n: n + 1)
+    assert function(2**2000) == 2**2000 + 1 and function(-(2**2000)) == 1 - 2**2000
+    assert pricing.size_of_code(summed).cost((2**2000,)) > 1e18
 
 
 # ---- the account -----------------------------------------------------------------------------------------------------
@@ -241,6 +279,84 @@ def test_arguments_are_not_kept(clock: Callable[[float], None]) -> None:
     assert sys.getrefcount(x) == before
 
 
+def test_few_kinds_of_calls_are_remembered(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renting, "CALLS", 1000)
+    function = accelerate(when="pays")(lambda text: len(text))
+    clock(1e3)
+    for number in range(200):
+        assert function(str(number)) == len(str(number))
+    assert len(function._dispatcher.account.last) == fallback_cache.MAX_KINDS
+    text = "".join(["long"] * 100)
+    before = sys.getrefcount(text)
+    function(text)
+    assert sys.getrefcount(text) == before
+
+
+def test_texts_share_a_gate(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renting, "CALLS", 3)
+    function = accelerate(when="pays")(lambda text: len(text))
+    clock(1e3)
+    for number in range(20):
+        function(str(number))
+    assert len(function._gates) == 1 and function._dispatcher.account.calls == 3
+
+
+def test_the_code_of_gates_is_loaded_for_many_calls(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"CALLS": 1, "ALL_CALLS": 5, "GATES": "not loaded"}.items():
+        monkeypatch.setattr(renting, name, value)
+    monkeypatch.setattr(Account, "waiting", 0)
+    function = accelerate(when="pays")(lambda x: x)
+    clock(1e3)
+    for _ in range(4):
+        assert function(1) == 1 and not function._gates
+    assert function(1) == 1 and len(function._gates) == 1
+
+
+def test_a_call_does_not_wait_for_what_another_thread_compiles(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renting, "CALLS", 1)
+    function = accelerate(when="pays")(lambda x: x)
+    clock(1e3)
+    done = threading.Event()
+    with function._dispatcher.lock:
+        thread = threading.Thread(target=lambda: (function(1), done.set()))
+        thread.start()
+        assert done.wait(60)
+    thread.join()
+    assert not function._gates and function(1) == 1 and len(function._gates) == 1
+
+
+@pytest.mark.parametrize("keyword", [False, True])
+def test_recursion_goes_as_deep_as_in_python(keyword: bool, clock: Callable[[float], None]) -> None:
+    def descend(n: int, *, by: int = 1) -> int:
+        if n <= 0:
+            return 0
+        return 1 + (function(n - by, by=by) if keyword else function(n - 1))
+
+    clock(0)
+    function = accelerate(when="pays")(descend)
+    depth, frame = 0, sys._getframe()
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
+    room = sys.getrecursionlimit() - depth - 60
+    assert function(room, by=1) == room
+
+
+def test_calls_within_calls_are_booked_once(clock: Callable[[float], None]) -> None:
+    account = Account(plain)
+    clock(10e6)
+
+    def call() -> None:  # four readings of the clock: 30 ms in all, 10 of them within
+        account.run((1,), lambda: None)
+
+    account.run((2,), call)
+    assert account.spent == account.total == 30e6 and account.running == 0
+    assert account.last[fallback_cache.kind_of((1,))] == (2, 30e6)
+
+
 # ---- the trial -------------------------------------------------------------------------------------------------------
 
 
@@ -311,6 +427,31 @@ def test_what_python_does_faster_is_left_to_it(clock: Callable[[float], None], m
     assert [gate.is_lasting for gate in function._gates if isinstance(gate, PlainGate)] == [True]
     assert len(dispatcher.untried) > 0  # larger calls are tried once more
     assert function(np.ones(100)).shape == (100,)
+
+
+def test_trials_make_calls_in_any_form(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trial, "judge", lambda self, native, python: self.finish(True) if len(python) > 4 else None)
+
+    def keywords(x: Any, n: Any = 1, *rest: Any, by: Any = 2, **others: Any) -> Any:
+        x += n
+        return x.sum() * by + sum(rest) + len(others)
+
+    function = accelerate(when="pays")(keywords)
+    clock(200e6)
+    for args, kwargs in (((), {}), ((2,), {"by": 3}), ((2, 3, 4), {"by": 3, "other": 1})):
+        for _ in range(12):
+            x, y = np.ones(3), np.ones(3)
+            assert function(x, *args, **kwargs) == keywords(y, *args, **kwargs) and x.tolist() == y.tolist()
+    assert function.specializations and not function._dispatcher.trials
+
+
+def test_gates_that_let_an_equal_dtype_pass_are_not_made_anew() -> None:
+    function = accelerate(when="pays")(lambda x: x + 1)
+    for largest, gates, retired in ((100, 1, 0), (100, 1, 0), (50, 1, 0), (200, 1, 1)):
+        dtype = np.dtype([("a", "f8")])  # equal to the former one
+        function._dispatcher.install_plain(PlainGate(plain, of(np.ones(3, dtype)), largest, FOR_EVER))
+        kept = [gate for gate in function._retired if isinstance(gate, PlainGate)]
+        assert (len(function._gates), len({id(gate) for gate in kept} - {id(function._gates[0])})) == (gates, retired)
 
 
 # ---- around it -------------------------------------------------------------------------------------------------------
