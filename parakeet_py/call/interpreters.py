@@ -35,18 +35,22 @@ def _run(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]]) -
     try:
         return _run_for(accelerated, args, run, "usual")
     except UnusualExtentsError:
-        return _run_for(accelerated, args, run, "general")
+        pass
+    return _run_for(accelerated, args, run, "general")
 
 
 def _run_for(accelerated: Any, args: Sequence[Any], run: Callable[..., list[Any]], extents: Extents) -> Any:
     dispatcher = accelerated._dispatcher
     normal = dispatcher.positional(tuple(args), {})
+    missing: Exception | None = None  # Python runs the call after the handler, in which CPython raises other errors
     try:
         compiled: Compiled = dispatcher.compiled_for_normal(normal, extents)
-    except NotObservedError:  # what is handed back to Python has never been done
+    except (NotObservedError, UnsupportedError, NoSourceError) as error:
+        missing = error
+    if isinstance(missing, NotObservedError):  # what is handed back to Python has never been done
         return dispatcher.evaluate(normal, dispatcher.signature(normal))
-    except (UnsupportedError, NoSourceError) as error:  # Python runs it, or raises what it raises
-        return dispatcher.refuse(normal, dispatcher.signature(normal), error)
+    if missing is not None:  # Python runs it, or raises what it raises
+        return dispatcher.refuse(normal, dispatcher.signature(normal), missing)
     leaves = values_of(compiled, normal)
     before = _contents(leaves)
     return run_compiled(

@@ -457,11 +457,25 @@ class Param:
 
 
 @record
+class ErrorState:
+    """What the body of `with np.errstate(...)`, from one place to another, asks for: an action for each kind named."""
+
+    body: Pos
+    actions: tuple[tuple[str, str], ...]
+
+    def holds_at(self, pos: Pos) -> bool:
+        body = self.body
+        return (body.line, body.column) <= (pos.line, pos.column) < (body.end_line, body.end_column)
+
+
+@record
 class Function:
     """One Python function. `captures` are the variables an inner function takes from around it.
 
     Those of them whose names are `unsteady` may be bound again after the function has been made. Python's function sees
     that, as it captures names; this one captures values.
+
+    Operators whose places are in the bodies of `error_states` are done under these.
     """
 
     name: str
@@ -473,6 +487,7 @@ class Function:
     lines: tuple[str, ...] = field(repr=False, default=())
     generator: bool = False  # its yields are calls of `generators.yielded`
     unsteady: tuple[str, ...] = field(default=(), repr=False)
+    error_states: tuple[ErrorState, ...] = field(default=(), repr=False)  # outer before inner
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

@@ -233,3 +233,32 @@ def _with_settings(settings):
 
 
 with_settings = program([(arr("f8", 3),)])(_with_settings({"k": 2.5}))
+
+
+@program([lambda: (1.5, {"a": 2.0}, {"b": 3}), lambda: (1.5, {}, {"b": 3})])
+def merged_as_keywords(x, first, second):
+    return dict(c=x, **first, **second)
+
+
+@program(
+    [lambda: (1.5, {"a": 2.0}, {"a": 3}), lambda: (1.5, {"c": 2.0}, {})],
+    raises=TypeError,
+    message=True,
+    fell_back=None,
+)
+def merged_with_a_key_twice(x, first, second):
+    return dict(c=x, **first, **second)
+
+
+def _weighed(a=1, b=2):
+    return a + 10 * b
+
+
+@program([lambda: (1.5, {"a": 2.0})], raises=TypeError, message=True, fell_back=None)
+def keyword_twice(x, named):
+    return _weighed(a=x, **named)
+
+
+@program([lambda: (1.5, {1: 2.0})], raises=TypeError, message=True, fell_back=None)
+def keyword_that_is_no_string(x, named):
+    return dict(c=x, **named)

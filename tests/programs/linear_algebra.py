@@ -164,6 +164,23 @@ def dot_of_scalar(a, b):
     return np.dot(a, b), np.inner(a, b)
 
 
+_ODD = [np.nan, np.inf, -2.0, 0.0, -0.0, -np.inf]
+
+
+@program(
+    [
+        *((arr(dtype, 2, 3, values=_ODD), number) for dtype in ("f4", "f8", "c16") for number in (0, -0.0, False)),
+        (arr("f8", 6, values=_ODD), 1.0),
+        (arr("f8", 1, values=[np.nan]), 0),
+        (arr("f8", 1, 1, values=[np.inf]), 0),
+        (arr("f8", 2, 3, 1, values=_ODD), 0),
+    ]
+)
+def dot_of_zero(a, b):
+    one, other = np.dot(a, b), np.dot(b, a)
+    return one, other, np.inner(a, b), np.signbit(one.real)
+
+
 @program([(arr("f8", 5, 5),), (arr("f8", 3, 3, layout="F"),)], ulp=1, mutates=(0,))
 def lower_triangle_by_loops(a):
     for i in range(a.shape[0]):

@@ -63,22 +63,31 @@ def check_counts(program: Program, f: Callable[..., Any]) -> list[str]:
             for _ in range(3):
                 first = outcome(native, made(recipes))
                 found += [str(w.message) for w in first.warned if w.category.__name__ == "FallbackWarning"]
-            compared(f, native, recipes, attempts=8)  # caches fill in the first hundreds of calls
+            # caches fill in the first hundreds of calls
+            compared(f, native, recipes, attempts=8, ulp=program.ulp, sums=program.sums)
     return found
 
 
-def compared(f: Callable[..., Any], native: Callable[..., Any], recipes: tuple[Any, ...], attempts: int) -> None:
-    """Raise `Difference` where counts differ each time they are measured."""
+def compared(
+    f: Callable[..., Any],
+    native: Callable[..., Any],
+    recipes: tuple[Any, ...],
+    attempts: int,
+    *,
+    ulp: float = 0,
+    sums: float = 0,
+) -> None:
+    """Raise `Difference` where values differ, or counts do each time they are measured."""
     expected, actual = counted(f, recipes), counted(native, recipes)
     if overflowed_late(actual.last, made(recipes)):
         return
-    assert_same(expected.last, actual.last, message=False, order=False, identity=False)
+    assert_same(expected.last, actual.last, ulp=ulp, sums=sums, message=False, order=False, identity=False)
     try:
         same_counts(expected, actual)
     except Difference:
         if attempts == 1:
             raise
-        compared(f, native, recipes, attempts - 1)
+        compared(f, native, recipes, attempts - 1, ulp=ulp, sums=sums)
 
 
 def counted(call: Callable[..., Any], recipes: tuple[Any, ...]) -> Counts:

@@ -39,6 +39,7 @@ from parakeet_py.frontend.ssa import (
     Attribute,
     Call,
     CheckBound,
+    ErrorState,
     Free,
     Global,
     Let,
@@ -65,6 +66,7 @@ class Builder:
         self.declared_global = declared_global
         self.arm = Arm([], {name: Binding(operand) for name, operand in CONTROL.items()}, {})
         self.loops: list[Loop] = []
+        self.error_states: dict[ErrorState, None] = {}  # of `with` statements, in the order met
         self.trying = 0  # bodies of `try` that are open
         self.held: dict[Var, Held] = {}  # closures a value may contain, as (name captured, what it was)
         self.converted: dict[Var, frozenset[Converted]] = {}  # which nested functions a variable may be

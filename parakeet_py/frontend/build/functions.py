@@ -150,8 +150,10 @@ class FunctionBuilder(Statements):
         body = prune(Block(tuple(self.arm.out), (result,)))
         source = self.source
         place = source.first_line, source.lines
-        unsteady = tuple(sorted(self.unsteady_captures))
-        function = Function(name, params, self.captures, body, source.filename, *place, self.generator, unsteady)
+        unsteady, states = tuple(sorted(self.unsteady_captures)), tuple(self.error_states)
+        function = Function(
+            name, params, self.captures, body, source.filename, *place, self.generator, unsteady, states
+        )
         if not isinstance(result, Var):
             return Converted(function, frozenset(), frozenset())
         returned = frozenset(captured for captured, _ in self.held.get(result, ()) if captured in self.captured)

@@ -10,6 +10,7 @@ A statement that may leave its block decides about the statements after it (`res
 from __future__ import annotations
 
 import ast
+import sys
 
 from parakeet_py.frontend.build.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED, SKIP, TRUE, Binding, pos_of
 from parakeet_py.frontend.build.expressions import BINARY, Expressions
@@ -25,10 +26,12 @@ from parakeet_py.frontend.ssa import (
     Call,
     Const,
     DeleteItem,
+    ErrorState,
     Import,
     Inplace,
     Let,
     Operand,
+    Pos,
     Raise,
     SetAttribute,
     SetItem,
@@ -48,6 +51,7 @@ _HINTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFor: ("`async` cannot be accelerated", "await outside and pass the result in"),
     ast.AsyncWith: ("`async` cannot be accelerated", "await outside and pass the result in"),
 }
+_ERRSTATE_KINDS = ("all", "divide", "over", "under", "invalid")
 _ERRSTATE_ALLOWED = ("ignore", "warn")
 
 
@@ -420,7 +424,7 @@ class Statements(Expressions):
             message = node.msg
             arm = self.branch(lambda: self.expression(message))
             block = Block(tuple(arm.out), (arm.value if arm.value is not None else NONE,))
-        self.effect(Assert(condition, block), node)
+        self.effect(Assert(condition, block), raising_part(node))
 
     def check_context(self, node: ast.With) -> None:
         """Only `np.errstate` with values that cannot change what is computed."""
@@ -430,6 +434,7 @@ class Statements(Expressions):
             name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
             if name != "errstate" or not isinstance(call, ast.Call) or item.optional_vars is not None:
                 self.refuse(call, "only `np.errstate` can be used in a `with` statement", "enter the context outside")
+            actions = []
             for keyword in call.keywords:
                 value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
                 if value not in _ERRSTATE_ALLOWED:
@@ -438,5 +443,43 @@ class Statements(Expressions):
                         "`np.errstate` can only be given 'ignore' or 'warn'",
                         "test for the condition",
                     )
+                if keyword.arg not in _ERRSTATE_KINDS:
+                    self.refuse(keyword, f"`np.errstate` has no argument '{keyword.arg}'")
+                actions.append((keyword.arg, value))
             if call.args:
                 self.refuse(call, "`np.errstate` takes keyword arguments only")
+            self.error_states[ErrorState(_hull(node.body), tuple(actions))] = None
+
+
+def _hull(body: list[ast.stmt]) -> Pos:
+    """From the beginning of the first part of a body to the end of its last."""
+    places = [pos_of(one) for statement in body for one in ast.walk(statement) if hasattr(one, "lineno")]
+    first = min((one.line, one.column) for one in places)
+    return Pos(*first, *max((one.end_line, one.end_column) for one in places))
+
+
+def raising_part(node: ast.Assert) -> ast.AST:
+    """The part of an `assert` that CPython marks in the traceback of a failure.
+
+    Before 3.12 it is the comparison whose code was made last (the code of a branch moved the place, and what followed
+    had none of its own), if there is one; in 3.12 the statement, later the test.
+    """
+    if sys.version_info >= (3, 13):
+        return node.test
+    return node if sys.version_info >= (3, 12) else _last_comparison(node.test) or node
+
+
+def _last_comparison(test: ast.expr) -> ast.Compare | None:
+    """Of those that a test branches on."""
+    match test:
+        case ast.Compare():
+            return test
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _last_comparison(operand)
+        case ast.BoolOp(values=values):
+            parts = values
+        case ast.IfExp(body=body, orelse=orelse):
+            parts = [test.test, body, orelse]
+        case _:
+            return None
+    return next((found for one in reversed(parts) if (found := _last_comparison(one))), None)

@@ -20,9 +20,12 @@ Writers that are derived from `Writer` add calls of hooks (`observed_code.py`).
 from __future__ import annotations
 
 import ast
+import itertools
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.frontend import ssa
@@ -63,6 +66,7 @@ class Writer(Nodes):
         self.function = function
         self.sites: list[tuple[Pos, str]] = []
         self.locals: list[str] = []  # to begin with, these are None
+        self.states: tuple[ssa.ErrorState, ...] = ()  # around what is being written
         self.loops = 0  # around what is being written
         self.yields = False
         self.names: dict[Var, str] = {param.var: param.name for param in function.params}
@@ -143,12 +147,33 @@ class Writer(Nodes):
     # ---- statements --------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> list[ast.stmt]:
-        before, made = self.where, []
-        for let in block.statements:
-            self.where = where_of(let.pos)
-            made += self.let(let)
-        self.where = before
+        before, outer, made = self.where, self.states, []
+        for states, lets in itertools.groupby(block.statements, self.error_states):
+            self.states, inner = states, []
+            for let in lets:
+                self.where = where_of(let.pos)
+                inner += self.let(let)
+            made += self.under(states[len(outer) :], inner)
+        self.where, self.states = before, outer
         return made
+
+    def error_states(self, let: Let) -> tuple[ssa.ErrorState, ...]:
+        """Those that hold for a statement and all of those inside it, outermost first."""
+        states = tuple(state for state in self.function.error_states if state.holds_at(let.pos))
+        for block in ssa.blocks_of(let.op) if states else ():
+            for inner in map(self.error_states, block.statements):
+                states = tuple(state for state in states if state in inner)
+        return states
+
+    def under(self, states: Sequence[ssa.ErrorState], body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements under error states of NumPy's."""
+        if not states:
+            return body
+        items = []
+        for state in states:
+            actions = [self.at(ast.keyword(kind, self.literal(action))) for kind, action in state.actions]
+            items.append(ast.withitem(self.at(ast.Call(self.constant(np.errstate), [], actions)), None))
+        return [self.at(ast.With(items, body))]
 
     def let(self, let: Let) -> list[ast.stmt]:
         outs, op, read = [self.name(out) for out in let.outs], let.op, self.read

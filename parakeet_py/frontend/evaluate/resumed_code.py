@@ -124,7 +124,8 @@ class ResumedWriter(Writer):
                 return self.rest_of_loop(op, let.outs)
         if self.way:
             return self.let(let)
-        return [self.set(self.name(let.outs[0]) if let.outs else None, self.call(self.load(".pending")))]
+        pending = self.set(self.name(let.outs[0]) if let.outs else None, self.call(self.load(".pending")))
+        return self.under(self.error_states(let), [pending])
 
     def rest_of_loop(self, op: ssa.For | ssa.While, outs: Sequence[Var]) -> list[ast.stmt]:
         item: str | None = None

@@ -242,10 +242,18 @@ def dot(a, b, out=None):
 
 
 def scaled(a, b):
-    """A product with a number: BLAS leaves a matrix in C order, the ufunc anything in the order of its operand."""
+    """A product with a number: BLAS leaves a matrix in C order, the ufunc anything in the order of its operand.
+
+    BLAS adds multiples to zeros (`axpy`), and nothing where the number is zero, whatever it would multiply; a single
+    element is multiplied.
+    """
     product = np.multiply(a, b)
-    by_blas = dtype_of(product).char in "fdFD" and max(rank_of(a), rank_of(b)) <= 2
-    return in_order(product) if by_blas else product
+    if dtype_of(product).char not in "fdFD" or max(rank_of(a), rank_of(b)) not in (1, 2):
+        return product
+    zero = dtype_of(product).type(0)
+    number = a if rank_of(a) == 0 else b
+    added = np.where(number == 0, zero, product + zero)
+    return in_order(np.where(product.size == 1, product, added))
 
 
 @implements(np.inner)

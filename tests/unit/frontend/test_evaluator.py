@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 from parakeet_py.frontend import ssa, to_ssa
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, evaluate
 from parakeet_py.frontend.evaluate.frames import reads_its_frame
+from parakeet_py.frontend.serialization import from_bytes, to_bytes
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY, Observations, accepts, join_specs, observed_spec
 from parakeet_py.typed_ir.specialize.python.inlined_functions import looked_into
+from tests.property.generated import function as from_text
 
 
 def helper(x: Any) -> Any:
@@ -282,3 +285,76 @@ def test_functions_that_need_their_frame() -> None:
 
     assert reads_its_frame(to_ssa(function))
     assert not reads_its_frame(to_ssa(helper))
+
+
+def leaves_inside(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        if x[0] > 5:
+            return np.log(-x)
+        y = np.log(x)
+    return y + np.sqrt(x - 100)
+
+
+def in_turns(x: Any) -> Any:
+    s = 0.0
+    for v in x:
+        with np.errstate(divide="ignore"):
+            if v > 1:
+                s = s + np.log(v - 2)
+                continue
+            s = s + np.log(v)
+        s = s + np.sqrt(v - 3)
+    return s
+
+
+def around_another(x: Any) -> Any:
+    def inner(v: Any) -> Any:
+        return np.log(v)
+
+    with np.errstate(all="ignore"), np.errstate(invalid="warn"):
+        y = np.sqrt(x - 5) + inner(x)
+        with np.errstate(all="warn"):
+            z = 1 / x
+        w = [inner(v) for v in x]
+    return y, z, w, inner(x)
+
+
+@pytest.mark.parametrize("function", [leaves_inside, in_turns, around_another])
+@pytest.mark.parametrize("state", [{}, {"divide": "raise"}, {"all": "raise"}, {"all": "ignore"}])
+@pytest.mark.parametrize("x", [[0.0, 1.0, 2.0, -3.0], [7.0, 0.0, -1.0]])
+def test_error_states_are_entered(function: Any, state: dict[str, Any], x: list[float]) -> None:
+    def told(call: Any) -> Any:
+        with warnings.catch_warnings(record=True) as met, np.errstate(**state):
+            warnings.simplefilter("always")
+            try:
+                result = repr(call(np.array(x)))
+            except FloatingPointError as error:
+                result = str(error)
+            return result, [(str(one.message), one.lineno) for one in met], np.geterr()
+
+    again = from_bytes(to_bytes(to_ssa(function)))
+    for made in (evaluate(again, function), evaluate(again, function, observe=lambda key, value: None)):
+        assert told(made) == told(function)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "assert not x",
+        "assert x > 3",
+        "assert x and (x < 0), 'no ' + str(x)",
+        "assert not x or (x < 0 if x == 2 else\n         x < -1), (\n         'no')",
+        "assert (x ==\n        0 or x - 1)",
+        "assert 0 < x < 1, x",
+    ],
+)
+def test_a_failed_assertion_is_marked_where_python_marks_it(statement: str) -> None:
+    function = from_text(f"def f(x):\n    {statement}\n")  # pytest writes other assertions into this file
+
+    def place(call: Any) -> Any:
+        with pytest.raises(AssertionError) as caught:
+            call(1)
+        found = traceback.extract_tb(caught.value.__traceback__)[-1]
+        return found.lineno, found.end_lineno, found.colno, found.end_colno
+
+    assert place(evaluate(to_ssa(function), function)) == place(function)

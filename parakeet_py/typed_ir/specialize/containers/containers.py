@@ -7,7 +7,7 @@ length are read at run time, with Python's checks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.frontend import ssa
@@ -158,11 +158,17 @@ def keyword_values(s: Context, kwargs: Sequence[tuple[str | None, ssa.Operand]])
     for name, operand in kwargs:
         value = s.value(operand)
         if name is not None:
-            made[name] = value
+            items: tuple[tuple[Any, Value], ...] = ((name, value),)
         elif isinstance(value := dict_items.contents(s, value) or value, DictV):
-            made.update({str(key): item for key, item in value.items})
+            items = value.items
         else:
             raise s.unsupported("** of something that is not a dict of known keys")
+        for key, item in items:
+            if not isinstance(key, str):
+                raise s.unsupported("keywords must be strings")
+            if key in made:
+                raise s.unsupported(f"multiple values for keyword argument '{key}'")
+            made[key] = item
     return made
 
 
