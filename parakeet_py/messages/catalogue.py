@@ -624,6 +624,7 @@ def f(n):
             r"slice step cannot be zero",
             r".*argument is empty",
             r"(KeyError|ValueError|TypeError|IndexError)\b.*",
+            r"multiple values for keyword argument '.*'",
             r"len\(\) of unsized object",
             r".*has no setter",
             r".*should return None",

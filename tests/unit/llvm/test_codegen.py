@@ -18,12 +18,16 @@ from parakeet_py.llvm.codegen.pack import PREFIX
 from parakeet_py.llvm.engine import compiler
 from parakeet_py.llvm.engine.compiler import HostInfo
 from parakeet_py.typed_ir.ir import Dim, Failure, Load, Operand, Reshape, Var, View, ViewAxis
+from parakeet_py.typed_ir.semantics import OVERFLOW
 from tests.helpers import native_functions as native_module
 from tests.helpers.native_functions import INT, POS, Failed, Native, block, const, elementwise, function, let, prim
 
 FLOAT = Scalar("float64")
 BOOL = Scalar("bool")
-FAILURES = [ir.FailureSite(Failure(name, ""), POS) for name in ("none", "IndexError", "OverflowError")]
+FAILURES = [
+    ir.FailureSite(Failure(name, message), POS)
+    for name, message in (("none", ""), ("IndexError", ""), ("OverflowError", OVERFLOW))
+]
 
 
 def counter(start: Operand, stop: Operand, step: Operand, params: list[Var], limit: int = 50) -> ir.Function:

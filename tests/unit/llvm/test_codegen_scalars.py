@@ -12,6 +12,7 @@ import pytest
 from parakeet_py.base.types import COMPLEX, DTYPES, FLOATS, INTEGERS, Array, Scalar
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import Prim, Var
+from parakeet_py.typed_ir.semantics import OVERFLOW
 from tests.helpers.native_functions import INT, POS, Failed, Native, block, const, elementwise, function, let
 
 SPECIAL = (
@@ -341,7 +342,8 @@ def test_checked(name: str) -> None:
     arity = CHECKED[name].__code__.co_argcount if name != "abs_checked" else 1
     params = [Var("x", INT) for _ in range(arity)]
     result = Var("r", INT)
-    failures = [ir.FailureSite(ir.Failure(n, ""), POS) for n in ("none", "ZeroDivisionError", "OverflowError")]
+    reasons = ("none", ""), ("ZeroDivisionError", ""), ("OverflowError", OVERFLOW)
+    failures = [ir.FailureSite(ir.Failure(name, message), POS) for name, message in reasons]
     native = Native(function(params, [let(result, Prim(name, tuple(params)))], [result], failures=failures))
     some = [int(v) for v in values("int64")] + [3037000500, -3037000500]
     for args in itertools.product(some, repeat=arity):

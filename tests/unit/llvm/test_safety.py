@@ -31,7 +31,7 @@ from parakeet_py.llvm.safety import payloads
 from parakeet_py.llvm.safety.faults import FAULTS
 from parakeet_py.signature.results import ResultLeaf, ResultTuple
 from parakeet_py.signature.specs import signature_of
-from parakeet_py.typed_ir.ir import Load, Var
+from parakeet_py.typed_ir.ir import Load, Reshape, Var
 from tests.helpers.entry_stub_programs import Probe
 from tests.helpers.native_functions import POS, const, let
 
@@ -214,7 +214,7 @@ def test_arrays_of_libraries() -> None:
             return (statement,)
         longer = Var("longer", statement.left.type)
         assert isinstance(longer.type, Array)
-        made = let(longer, ir.Reshape(statement.left, (const(200), const(200))))
+        made = let(longer, Reshape(statement.left, (const(200), const(200))))
         return (made, replace(statement, left=longer))
 
     with corrupted(change):
