@@ -58,6 +58,7 @@ class Account:
         self.calls = 0
         self.running = 0  # calls that `run` is in
         self.looked = False  # for code on the disk
+        self.loading = False  # a call has been let through to load such code
         self.compiled: set[Hashable] = set()
         self.left: dict[Hashable, int] = {}
         self.last: dict[Hashable, tuple[int, float]] = {}  # by kind, the size of the last call in Python, and its ns
@@ -99,6 +100,7 @@ class Account:
     def rents(self, normal: Sequence[Any], disk: Callable[[], bool]) -> bool:
         """Does a call in positional form run in Python? `disk`: asks whether there is code on the disk."""
         self.settle_gates()
+        self.loading = False
         cost = self.cost
         if self.spent >= cost:
             self.decision = (
@@ -108,6 +110,7 @@ class Account:
         if self.spent >= LOADING and not self.looked:
             self.looked = True
             if disk():
+                self.loading = True
                 self.decision = (
                     f"loaded: its calls have taken {_ms(self.spent)} in Python, and there is code on the disk"
                 )
@@ -190,7 +193,16 @@ class Account:
     def has_compiled(self, normal: Sequence[Any], nanoseconds: float) -> None:
         """A call has been compiled."""
         compile_cost.learn(self.code_size(), nanoseconds)
+        self.has_code(normal)
+
+    def has_code(self, normal: Sequence[Any]) -> None:
+        """There is machine code for a call."""
         self.compiled.add(kind_of(normal))
+
+    def only_loads(self) -> bool:
+        """Has the call been let through for code on the disk alone? If there is none for it, it runs in Python."""
+        loading, self.loading = self.loading, False
+        return loading
 
     @property
     def longest(self) -> float:

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -55,9 +56,9 @@ def run(name: str, module: str, given: argparse.Namespace) -> dict[str, Any]:
             name,
         ]
         subprocess.run(command, check=True)
-        for shadow in ("numpy", "scipy"):  # those of the environment
-            for found in place.glob(f"{shadow}*"):
-                subprocess.run(["rm", "-rf", str(found)], check=True)
+        for shadow in ("numpy", "scipy"):  # those of the environment are used
+            for found in (*place.glob(shadow), *place.glob(f"{shadow}.libs"), *place.glob(f"{shadow}-*.dist-info")):
+                shutil.rmtree(found)
     calls = given.folder / f"{name}.calls"
     calls.mkdir(exist_ok=True)
     plain = suite(module, place, {}, None, given.timeout)

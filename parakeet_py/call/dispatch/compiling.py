@@ -13,7 +13,7 @@ from parakeet_py.base.errors import NoSourceError, NotObservedError, Unsupported
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, held
 from parakeet_py.call import specialization_cache
-from parakeet_py.call.dispatch.specializations import DoneByPython, Specializations
+from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned, Specializations
 from parakeet_py.call.load import Loaded
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.signature.positional import python_form
@@ -53,13 +53,20 @@ class Compiling(Specializations):
                 from parakeet_py.call.debug_log import tell_loaded
 
                 tell_loaded(self.function, signature, time.perf_counter() - start, config.debug)
+            if config.pays:
+                self.account.has_code(normal)
             return loaded
+        if config.pays and self.account.only_loads():
+            raise NotEarned
         from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
+        waits = False
         try:
             guess = runs > 0 and hopeful and not needs_its_frame(self.function)
             with deadline(self.account.longest if config.pays else None):
-                return self.compile(normal, config, extents, guess)
+                loaded = self.compile(normal, config, extents, guess)
+            waits = loaded is None
+            return loaded
         except OutOfTime:
             text = (
                 f"compiling {self.function.__qualname__} takes over {self.account.longest:.3g} s; its calls take less"
@@ -69,6 +76,10 @@ class Compiling(Specializations):
             self.observed_runs[signature] = runs + 1
             if not worth_it or needs_its_frame(self.function):
                 raise need.error from None
+            waits = True
+        finally:
+            if config.pays and not waits:
+                self.account.close()
         return None
 
     def load(self, signature: Signature, config: settings.Config, extents: Extents) -> Loaded | None:
@@ -125,9 +136,7 @@ class Compiling(Specializations):
         prepare(min(config.thread_count, settings.available_cpus()))
         from parakeet_py.call.compile import compile_call, make_native, runs_in_python
 
-        pays, start = config.pays, time.perf_counter_ns()
-        if pays:
-            self.account.close()
+        start = time.perf_counter_ns()
         known = None if guess else self.kept(self.signature(normal), extents)
         if known is not None and _would_be_the_same(known, config):
             compiled = known
@@ -142,7 +151,7 @@ class Compiling(Specializations):
             self.keep(compiled, extents)
             raise DoneByPython
         native = make_native(compiled, self.checked)
-        if pays:
+        if config.pays:
             self.account.has_compiled(normal, time.perf_counter_ns() - start)
         if config.debug or log_.isEnabledFor(logging.INFO):
             from parakeet_py.call.debug_log import tell_compiled
@@ -169,7 +178,7 @@ class Compiling(Specializations):
         self.keep(compiled, extents)
         if state is not None:
             self.hand_back(loaded, state, signature)
-        self.install(loaded, signature, extents, pays)
+        self.install(loaded, signature, extents, config.pays)
         if config.uses_disk:
             self.store(compiled, native, state, self.flags(config, extents))
         return loaded

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.call.dispatch.specializations import DoneByPython
+from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned
 from parakeet_py.signature import patches
 from parakeet_py.signature.specs import Signature
 
@@ -136,6 +136,8 @@ def _compiled_now(of: Compiling, call: Call, extents: Extents) -> Decision:
         return Decision(Action.EVALUATE if loaded is None else Action.NATIVE, call.signature)
     except patches.Patched:
         return Decision(Action.PYTHON, call.signature)
+    except NotEarned:
+        return Decision(Action.RENT, call.signature)
     except DoneByPython:
         of.refused.add(call.signature, "almost all is handed back")
         log_.info("%s: Python runs such calls, as almost all is handed back", of.function.__qualname__)

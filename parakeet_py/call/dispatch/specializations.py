@@ -45,6 +45,10 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+class NotEarned(Exception):
+    """There is no code on the disk, and calls have not cost enough yet to compile some."""
+
+
 class DoneByPython(Exception):
     """A call does little else than what Python does for it: Python runs it as a whole."""
 

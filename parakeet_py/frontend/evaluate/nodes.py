@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from parakeet_py.frontend.ssa import Pos
+
+Node = TypeVar("Node", bound=ast.AST)
 
 BINARY: dict[str, type[ast.operator]] = {
     "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "floordiv": ast.FloorDiv, "mod": ast.Mod,
@@ -44,12 +46,12 @@ class Nodes:
         self.constants: dict[str, Any] = {}
         self.count = 0
 
-    def at(self, node: Any) -> Any:
+    def at(self, node: Node) -> Node:
         """A node, placed."""
         node.__dict__.update(self.where)
         return node
 
-    def anywhere(self, node: Any) -> Any:
+    def anywhere(self, node: Node) -> Node:
         """A node, placed where it does not matter."""
         node.__dict__.update(self.nowhere)
         return node
@@ -83,61 +85,61 @@ class Nodes:
         return self.outside("." + name)
 
     def literal(self, value: Any) -> ast.expr:
-        return self.anywhere(ast.Constant(value))  # type: ignore[no-any-return]
+        return self.anywhere(ast.Constant(value))
 
     def tuple_of(self, items: list[ast.expr]) -> ast.expr:
-        return self.at(ast.Tuple(items, LOAD))  # type: ignore[no-any-return]
+        return self.at(ast.Tuple(items, LOAD))
 
     def starred(self, items: ast.expr) -> ast.expr:
-        return self.at(ast.Starred(items, LOAD))  # type: ignore[no-any-return]
+        return self.at(ast.Starred(items, LOAD))
 
     def call(self, function: ast.expr, *args: ast.expr) -> ast.expr:
-        return self.at(ast.Call(function, [*args], []))  # type: ignore[no-any-return]
+        return self.at(ast.Call(function, [*args], []))
 
     def attribute(self, held: ast.expr, name: str) -> ast.expr:
-        return self.at(ast.Attribute(held, name, LOAD))  # type: ignore[no-any-return]
+        return self.at(ast.Attribute(held, name, LOAD))
 
     def type_of(self, value: ast.expr) -> ast.expr:
         return self.call(self.predefined("type"), value)
 
     def test(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
-        return self.at(ast.Compare(left, [operator], [right]))  # type: ignore[no-any-return]
+        return self.at(ast.Compare(left, [operator], [right]))
 
     def without(self, test: ast.expr) -> ast.expr:
-        return self.at(ast.UnaryOp(ast.Not(), test))  # type: ignore[no-any-return]
+        return self.at(ast.UnaryOp(ast.Not(), test))
 
     # ---- targets and statements --------------------------------------------------------------------------------------
 
     def arg(self, name: str) -> ast.arg:
-        return self.anywhere(ast.arg(name))  # type: ignore[no-any-return]
+        return self.anywhere(ast.arg(name))
 
     def store(self, name: str) -> ast.Name:
-        return self.anywhere(ast.Name(name, STORE))  # type: ignore[no-any-return]
+        return self.anywhere(ast.Name(name, STORE))
 
     def place(self, held: ast.expr, index: ast.expr, context: ast.expr_context = STORE) -> ast.expr:
         """An item that is stored or deleted."""
-        return self.at(ast.Subscript(held, index, context))  # type: ignore[no-any-return]
+        return self.at(ast.Subscript(held, index, context))
 
     def pair(self, first: str, second: str) -> ast.expr:
-        return self.at(ast.Tuple([self.store(first), self.store(second)], STORE))  # type: ignore[no-any-return]
+        return self.at(ast.Tuple([self.store(first), self.store(second)], STORE))
 
     def assign(self, target: ast.expr, value: ast.expr) -> ast.stmt:
-        return self.at(ast.Assign([target], value))  # type: ignore[no-any-return]
+        return self.at(ast.Assign([target], value))
 
     def set(self, name: str | None, value: ast.expr) -> ast.stmt:
         """A variable bound to a value; without a name, the value is computed only."""
         return self.at(ast.Expr(value)) if name is None else self.assign(self.store(name), value)
 
     def when(self, test: ast.expr, body: list[ast.stmt], orelse: Sequence[ast.stmt] = ()) -> ast.stmt:
-        return self.at(ast.If(test, body or [self.at(ast.Pass())], list(orelse)))  # type: ignore[no-any-return]
+        return self.at(ast.If(test, body or [self.at(ast.Pass())], list(orelse)))
 
     def throw(self, error: ast.expr, cause: ast.expr | None = None) -> ast.stmt:
-        return self.at(ast.Raise(error, cause))  # type: ignore[no-any-return]
+        return self.at(ast.Raise(error, cause))
 
     def for_each(self, item: ast.expr, items: ast.expr, body: list[ast.stmt]) -> ast.stmt:
         if isinstance(items, ast.Name):
             items = self.at(ast.Name(items.id, LOAD))  # where it is said that this is no iterable
-        return self.at(ast.For(item, items, body or [self.at(ast.Pass())], []))  # type: ignore[no-any-return]
+        return self.at(ast.For(item, items, body or [self.at(ast.Pass())], []))
 
 
 def parameters(names: Sequence[ast.arg] = ()) -> ast.arguments:

@@ -331,6 +331,7 @@ class Writer(Nodes):
             return [*made, self.set(out, self.generator(op.flatten, self.read(op.iterable), called))]
         item, value = self.new("item"), self.new("value")
         element, target = self.call(called[0], self.load(item)), self.load(out)
+        begin: ast.expr
         if op.kind == "dict":
             key = self.new("key")
             begin, into = self.at(ast.Dict([], [])), self.pair(key, value)
@@ -414,12 +415,12 @@ class Writer(Nodes):
     def applied(self, function: ast.expr, op: ssa.Call) -> ast.expr:
         """A call."""
         keywords = [self.at(ast.keyword(name, self.read(operand))) for name, operand in op.kwargs]
-        return self.at(ast.Call(function, self.items(op.args), keywords))  # type: ignore[no-any-return]
+        return self.at(ast.Call(function, self.items(op.args), keywords))
 
     def formatted(self, part: Operand, conversion: str, spec: str) -> ast.expr:
         wanted = self.at(ast.JoinedStr([self.literal(spec)])) if spec else None
         how = ord(conversion) if conversion else -1
-        return self.at(ast.FormattedValue(self.read(part), how, wanted))  # type: ignore[no-any-return]
+        return self.at(ast.FormattedValue(self.read(part), how, wanted))
 
 
 _MAX_CODES = 512

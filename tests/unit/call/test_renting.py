@@ -6,6 +6,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -267,6 +268,38 @@ def test_code_on_the_disk_is_asked_for_early() -> None:
         return True
 
     assert not account.rents((1, 2), disk) and account.rents((1, 2), disk) and len(asked) == 1
+
+
+def test_code_on_the_disk_is_loaded_and_nothing_else_compiled(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with options(cache=True, cache_dir=tmp_path):
+        accelerate(when="now")(outer_product)(np.ones(3))
+        clock(renting.LOADING + 1e6)
+        for x, found in ((np.ones(3), 1), (np.ones((3, 3)), 0)):  # the second was not compiled before
+            function = accelerate(when="pays")(outer_product)
+            function(x)
+            assert not function.specializations
+            for _ in range(3):
+                assert np.array_equal(function(x), outer_product(x))
+            assert [one.from_disk for one in function.specializations] == [True] * found
+
+
+def outer_product(x: Any) -> Any:
+    return x[:, None] * x
+
+
+def test_observing_a_call_does_not_spend_what_is_earned(clock: Callable[[float], None]) -> None:
+    function = accelerate(when="pays")(lambda x: x + helper_of_python(x))
+    clock(200e6)
+    function(np.ones(3))
+    for _ in range(3):
+        function(np.ones(3))
+    assert len(function.specializations) == 1 and function.opaque_calls
+
+
+def helper_of_python(x: Any) -> Any:
+    return float(repr(x.sum()).strip("np.float64()"))
 
 
 def test_arguments_are_not_kept(clock: Callable[[float], None]) -> None:
