@@ -129,6 +129,7 @@ class CompileCost:
 
     def __init__(self) -> None:
         self.estimated = self.taken = 0.0
+        self.total = 0  # nanoseconds that calls of this process have waited for the compiler, refusals included
 
     def of(self, size: CodeSize) -> float:
         """Nanoseconds of compiling a function."""

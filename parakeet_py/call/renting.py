@@ -1,10 +1,10 @@
 """When a function is compiled: as soon as Python has cost what compiling it will (`when="pays"`).
 
 This is the ski-rental rule. A call that is priced higher than compiling (see `pricing`) is compiled at once. Others run
-in Python, and what they take is added up; when the sum reaches the price of compiling, the next call is compiled, and
-the sum begins anew: new signatures have to earn their compilation too. In all, time is never more than about twice that
-of the better choice, whatever calls come. Code that an earlier process has left on the disk costs next to nothing and
-is asked for long before.
+in Python, and what they take is added up, without what calls within them have waited for the compiler. When the sum
+reaches the price of compiling, the next call is compiled, and the sum begins anew: new signatures have to earn their
+compilation too. In all, time is never more than about twice that of the better choice, whatever calls come. Code that an
+earlier process has left on the disk costs next to nothing and is asked for long before.
 
 A function of which many calls run in Python gets a `PlainGate` for them, which calls Python from machine code and keeps
 the account there.
@@ -64,6 +64,7 @@ class Account:
         self.last: dict[Hashable, tuple[int, float]] = {}  # by kind, the size of the last call in Python, and its ns
         self.gates: list[Any] = []  # that have been given nanoseconds of the budget
         self.given = 0.0  # nanoseconds of those gates
+        self.waited = compile_cost.total  # when the gates were settled last
         self.decision = "no call has been made"
 
     @property
@@ -79,8 +80,10 @@ class Account:
     def settle_gates(self) -> None:
         """Book what calls at gates have taken."""
         taken = self.given - sum(gate.left for gate in self.gates)
+        waited, self.waited = compile_cost.total - self.waited, compile_cost.total
         if self.gates and taken > 0:
             self.given -= taken
+            taken = max(taken - waited, 0)  # by calls within these calls
             self.spent += taken
             self.total += taken
 
@@ -127,13 +130,13 @@ class Account:
     def run(self, normal: Sequence[Any], call: Callable[[], Any]) -> Any:
         """Run a call in Python, and book what it takes."""
         self.settle_gates()
-        before = self.total
+        before, waited = self.total, compile_cost.total
         self.running += 1
         start = time.perf_counter_ns()
         try:
             return call()
         finally:
-            taken = time.perf_counter_ns() - start
+            taken = max(time.perf_counter_ns() - start - (compile_cost.total - waited), 0)
             self.running -= 1
             self.settle_gates()
             own = max(taken - (self.total - before), 0)  # calls within this one have been booked

@@ -15,6 +15,7 @@ from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, 
 from parakeet_py.call import specialization_cache
 from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned, Specializations
 from parakeet_py.call.load import Loaded
+from parakeet_py.call.pricing import compile_cost
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.signature.positional import python_form
 from parakeet_py.signature.specs import Signature
@@ -78,6 +79,7 @@ class Compiling(Specializations):
                 raise need.error from None
             waits = True
         finally:
+            compile_cost.total += int(1e9 * (time.perf_counter() - start))
             if config.pays and not waits:
                 self.account.close()
         return None
