@@ -1,10 +1,10 @@
 """When a function is compiled: as soon as Python has cost what compiling it will (`when="pays"`).
 
-This is the ski-rental rule. A call that is priced higher than compiling (see `pricing`) is compiled at once. Others run
-in Python, and what they take is added up, without what calls within them have waited for the compiler. When the sum
-reaches the price of compiling, the next call is compiled, and the sum begins anew: new signatures have to earn their
-compilation too. In all, time is never more than about twice that of the better choice, whatever calls come. Code that an
-earlier process has left on the disk costs next to nothing and is asked for long before.
+This is the ski-rental rule. A call that is priced higher than compiling (see `pricing`) is compiled at once. Others
+run in Python, and what they take is added up, without what calls within them have waited for the compiler. When the
+sum reaches the price of compiling, the next call is compiled, and the sum begins anew: new signatures have to earn
+their compilation too. In all, time is never more than about twice that of the better choice, whatever calls come. Code
+that an earlier process has left on the disk costs next to nothing and is asked for long before.
 
 A function of which many calls run in Python gets a `PlainGate` for them, which calls Python from machine code and keeps
 the account there.
