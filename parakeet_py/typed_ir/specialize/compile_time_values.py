@@ -15,7 +15,7 @@ from parakeet_py.signature.attribute_sources import OF_ALL
 from parakeet_py.signature.facts import Fact, KnownValue
 from parakeet_py.signature.specs import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.paths.templates import parts_of
+from parakeet_py.typed_ir.specialize.forms import parts_of
 from parakeet_py.typed_ir.specialize.restarts import WrittenOut
 from parakeet_py.typed_ir.specialize.values import ObjectV, ScalarV, Unknown, Value, known
 

@@ -39,7 +39,6 @@ from parakeet_py.typed_ir.specialize.restarts import (
 )
 from parakeet_py.typed_ir.specialize.type_names import described
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     ErrorV,
     Frame,
@@ -47,7 +46,6 @@ from parakeet_py.typed_ir.specialize.values import (
     InstanceV,
     ItemAt,
     ListV,
-    MapV,
     Namespace,
     ObjectV,
     RefV,
@@ -556,20 +554,8 @@ class Context(ABC):
         """The template of two containers of different kinds; None if there is none."""
 
     @abstractmethod
-    def join_ragged(self, left: Structure, right: Structure) -> ArraysV | None:
-        """What two lists of arrays have in common; None if there is nothing."""
-
-    @abstractmethod
     def join_as_union(self, left: Template, right: Template) -> Template | None:
         """The template of a value of one of several kinds; None if it cannot be one."""
-
-    @abstractmethod
-    def as_container(self, value: Value, container: MapV | GrowV | ArraysV) -> Value:
-        """A value as a container of this kind, if it is not one already."""
-
-    @abstractmethod
-    def carried(self, value: ArraysV) -> Value:
-        """A list of arrays that a loop or branch hands on."""
 
     @abstractmethod
     def union_leaves(self, value: Value, template: Structure, like: Value | None) -> list[ir.Operand]:

@@ -34,10 +34,11 @@ from parakeet_py.typed_ir.specialize.containers import (
     ragged_arrays,
     strings,
 )
+from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances, values
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.paths import tagged_unions
-from parakeet_py.typed_ir.specialize.paths.templates import RowT, roots_of
+from parakeet_py.typed_ir.specialize.paths.templates import RowT
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,

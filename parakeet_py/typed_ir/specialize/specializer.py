@@ -48,7 +48,6 @@ from parakeet_py.typed_ir.specialize.containers import (
     dynamic_lists,
     joins,
     list_changes,
-    ragged_arrays,
     sorted_lists,
 )
 from parakeet_py.typed_ir.specialize.context import Context
@@ -81,7 +80,6 @@ from parakeet_py.typed_ir.specialize.python import (
 )
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     ComprehensionV,
     DictV,
@@ -90,7 +88,6 @@ from parakeet_py.typed_ir.specialize.values import (
     InstanceV,
     ItemAt,
     ListV,
-    MapV,
     NeverV,
     ObjectV,
     RefV,
@@ -383,17 +380,8 @@ class Specializer(Context):
     def join_containers(self, left: Template, right: Template) -> Template | None:
         return joins.joined(self, left, right)
 
-    def join_ragged(self, left: Structure, right: Structure) -> ArraysV | None:
-        return ragged_arrays.joined(left, right)
-
     def join_as_union(self, left: Template, right: Template) -> Template | None:
         return tagged_unions.joined(self, left, right)
-
-    def as_container(self, value: Value, container: MapV | GrowV | ArraysV) -> Value:
-        return joins.as_container(self, value, container)
-
-    def carried(self, value: ArraysV) -> Value:
-        return ragged_arrays.carried(self, value)
 
     def union_leaves(self, value: Value, template: Structure, like: Value | None) -> list[ir.Operand]:
         return tagged_unions.leaves(self, value, template, like)

@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.specialize.arrays.index_entries import (
     whole,
 )
 from parakeet_py.typed_ir.specialize.arrays.views import make_view, transpose
-from parakeet_py.typed_ir.specialize.paths.templates import roots_of
+from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, Static, TupleV, Value
 

@@ -28,6 +28,7 @@ from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.index_entries import item_place
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import nested_lists, ragged_arrays
+from parakeet_py.typed_ir.specialize.forms import FORMS, Form
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.paths import iterables, join, tagged_scalars
 from parakeet_py.typed_ir.specialize.paths.templates import (
@@ -525,4 +526,24 @@ def _places(s: Context, grown: GrowV) -> tuple[ir.Operand, ItemAt]:
     return grown.length.operand, lambda index: item_at(s, grown, index)
 
 
+def _convert(s: Context, like: GrowV, value: Value) -> Value:
+    return as_grown(s, value, like.item) if is_list(value) else value
+
+
+def _rebuilt(like: GrowV, parts: tuple[Value, ...]) -> GrowV:
+    length, *others = parts
+    assert isinstance(length, ScalarV)
+    columns = tuple(part for part in others if isinstance(part, ArrayV))
+    return GrowV(length, columns, like.item, tuple(part for part in others if isinstance(part, GrowV)))
+
+
 iterables.CONTAINERS[GrowV] = _places
+FORMS[GrowV] = Form(
+    lambda one: (one.length, *one.columns, *one.pools), _rebuilt, lambda one: one.item, convert=_convert
+)
+FORMS[ListV] = Form(
+    lambda one: (one.array,),
+    lambda one, parts: ListV(parts[0], one.items, own=one.own),
+    lambda one: (one.items, one.array.dtype, one.array.rank),
+    lambda one, other: one if other.own else replace(one, own=False),
+)

@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, nested_lists, set_operators, strings
+from parakeet_py.typed_ir.specialize.forms import FORMS, Form
 from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
@@ -471,3 +472,9 @@ def _places(s: Context, value: MapV) -> tuple[ir.Operand, ItemAt] | None:
 
 
 iterables.CONTAINERS[MapV] = _places
+FORMS[MapV] = Form(
+    lambda one: (one.entries, one.table),
+    lambda one, parts: MapV(parts[0], parts[1], one.kind),
+    lambda one: (one.entries.item, one.kind),
+    convert=lambda s, like, value: as_map(s, value, like.entries.item) if is_map(value) else value,
+)

@@ -1,11 +1,10 @@
-"""Containers where paths meet: what two of them become, and a value as such a container."""
+"""Containers where paths meet: what two of different kinds become."""
 
 from __future__ import annotations
 
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, nested_lists, ragged_arrays
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, nested_lists
 from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template
-from parakeet_py.typed_ir.specialize.values import ArraysV, GrowV, MapV, Value
 
 
 def joined(s: Context, left: Template, right: Template) -> Template | None:
@@ -22,15 +21,3 @@ def joined(s: Context, left: Template, right: Template) -> Template | None:
     if hash_maps.is_map(a) and hash_maps.is_map(b):
         return hash_maps.joined(s, left, right)
     return None
-
-
-def as_container(s: Context, value: Value, container: MapV | GrowV | ArraysV) -> Value:
-    """A value as a container of this kind, if it is not one already."""
-    match container:
-        case MapV(GrowV(item=item)) if hash_maps.is_map(value):
-            return hash_maps.as_map(s, value, item)
-        case GrowV(item=item) if dynamic_lists.is_list(value):
-            return dynamic_lists.as_grown(s, value, item)
-        case ArraysV() if dynamic_lists.is_list(value):
-            return ragged_arrays.as_arrays(s, value, container)
-    return value

@@ -22,17 +22,9 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.forms import parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import (
-    ArrayT,
-    RowT,
-    Structure,
-    Template,
-    describe,
-    parts_of,
-    rebuild,
-    types_of,
-)
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, RowT, Structure, Template, describe, types_of
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, ListV, NeverV, ScalarV, TupleV, UnboundV, Value, py
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir.specialize.paths.templates import parts_of, roots_of
+from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,

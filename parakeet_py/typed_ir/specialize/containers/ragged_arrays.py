@@ -23,8 +23,9 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
+from parakeet_py.typed_ir.specialize.forms import FORMS, Form, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import iterables
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, parts_of, rebuild
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NotGrown
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
@@ -111,33 +112,15 @@ def _all_new(s: Context, items: Sequence[Value], other: Value) -> bool:
     return distinct and all(_is_new(s, item, known=item in before or item.var in s.shadows.fresh) for item in arrays)
 
 
-def joined(left: Structure, right: Structure) -> ArraysV | None:
-    """What two such lists have in common beside their parts; None if their items are of different kinds."""
-    a, b = left.like, right.like
-    assert isinstance(a, ArraysV) and isinstance(b, ArraysV)
-    if a.data.dtype != b.data.dtype or len(a.places) != len(b.places):
-        return None
-    if b.bases <= a.bases and (b.fresh or not a.fresh):
-        return a
-    return replace(a, bases=a.bases | b.bases, fresh=a.fresh and b.fresh)
-
-
-def carried(s: Context, value: ArraysV) -> ArraysV:
-    """A list that comes out of a gate: it still shows what has been appended on either path."""
-    _remember(s, value)
-    return value
-
-
 def _remember(s: Context, value: ArraysV) -> None:
     base, site = s.shadows.made.get(value.root, (frozenset(), s.shadows.site))
     s.shadows.made[value.root] = (base | value.bases, site)
 
 
-def as_arrays(s: Context, value: Value, like: ArraysV) -> ArraysV:
-    """A list of known length as one that grows."""
-    if isinstance(value, ArraysV):
+def as_arrays(s: Context, like: ArraysV, value: Value) -> Value:
+    """A list of known length as one that grows; other values as they are."""
+    if not isinstance(value, TupleV):
         return value
-    assert isinstance(value, TupleV)
     b = s.builder
     sizes: ir.Operand = ZERO
     for item in value.items:
@@ -361,4 +344,31 @@ def _places(s: Context, held: ArraysV) -> tuple[ir.Operand, ItemAt]:
     return held.length.operand, lambda index: item_at(s, held, index)
 
 
+def _joined(one: ArraysV, other: ArraysV) -> ArraysV:
+    if other.bases <= one.bases and (other.fresh or not one.fresh):
+        return one
+    return replace(one, bases=one.bases | other.bases, fresh=one.fresh and other.fresh)
+
+
+def _carried(s: Context, value: ArraysV) -> ArraysV:
+    """Such a list behind a branch or loop still shows what has been appended on either path."""
+    _remember(s, value)
+    return value
+
+
+def _outside(value: ArraysV, before: int, inside: int) -> ArraysV:
+    if not any(root > before for root in value.bases):
+        return value
+    return replace(value, bases=frozenset(root for root in value.bases if root <= before) | {inside})
+
+
 iterables.CONTAINERS[ArraysV] = _places
+FORMS[ArraysV] = Form(
+    lambda one: (one.length, one.used, one.data, *one.places),
+    lambda one, parts: ArraysV(parts[0], parts[1], parts[2], parts[3:], one.root, one.bases, one.fresh),
+    lambda one: (one.data.dtype, len(one.places)),
+    _joined,
+    as_arrays,
+    _carried,
+    _outside,
+)

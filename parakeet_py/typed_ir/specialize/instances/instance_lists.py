@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from parakeet_py.base.types import PYBOOL
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import array_store
+from parakeet_py.typed_ir.specialize.forms import parts_of
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template, parts_of, template_of, types_of
+from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template, template_of, types_of
 from parakeet_py.typed_ir.specialize.restarts import ReferencedItems
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, RefV, ScalarV, Value
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.results import NewInstance
+from parakeet_py.typed_ir.specialize.forms import parts_of, rebuild
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.instances.instances import frozen, is_instance
 from parakeet_py.typed_ir.specialize.paths import tagged_unions
-from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template, parts_of, rebuild
+from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
 
 if TYPE_CHECKING:

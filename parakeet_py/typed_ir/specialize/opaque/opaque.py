@@ -30,6 +30,7 @@ from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarS
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.containers import dict_items, owned_containers
+from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
@@ -43,7 +44,6 @@ from parakeet_py.typed_ir.specialize.opaque.sites import (
     raise_caused,
     raise_it,
 )
-from parakeet_py.typed_ir.specialize.paths.templates import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.python import random_generators
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation
 from parakeet_py.typed_ir.specialize.values import (

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir.specialize.forms import parts_of
 from parakeet_py.typed_ir.specialize.instances.assigned_attributes import Cell
-from parakeet_py.typed_ir.specialize.paths.templates import parts_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ClosureV,

@@ -24,9 +24,10 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists, instances
 from parakeet_py.typed_ir.specialize.paths import generators, iterables, iterator_consumption, join, tagged_scalars
-from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure, roots_of, template_of, types_of, varying
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure, template_of, types_of, varying
 from parakeet_py.typed_ir.specialize.restarts import ArrayElements, Sequential
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,

@@ -7,7 +7,6 @@ template, emitting casts where it stands, and `value_of` rebuilds a value from t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar, join_layouts
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.forms import form_of, parts_of, rebuild, same_form
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     EitherT,
@@ -24,21 +24,12 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     Template,
     describe,
     kinds_of,
-    parts_of,
-    rebuild,
-    same_shape,
     union_of_kinds,
     varying,
 )
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
-    ArraysV,
     ArrayV,
-    GrowV,
-    InstanceV,
-    ItemV,
-    ListV,
-    MapV,
     NeverV,
     ObjectV,
     ScalarV,
@@ -80,22 +71,9 @@ def join(s: Context, left: Template, right: Template) -> Template:
             return _join_arrays(s, left, right)
         case Structure(ObjectV() as one, ()), Structure(ObjectV() as other, ()):
             return left if one.any or not other.any else right
-        case Structure(ArraysV(), parts), Structure(ArraysV(), others):
-            kept = s.join_ragged(left, right)
-            if kept is not None:
-                return Structure(kept, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(InstanceV() as a, parts), Structure(InstanceV() as b, others) if same_shape(a, b):
-            like = a if b.sites <= a.sites else replace(a, sites=a.sites | b.sites)
+        case Structure(a, parts), Structure(b, others) if same_form(a, b):
+            like = form_of(a).joined(a, b)
             return Structure(like, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(ItemV() as a, parts), Structure(ItemV() as b, others) if same_shape(a, b):
-            version, depth = min(a.version, b.version), min(a.depth, b.depth)
-            older = a if (a.version, a.depth) == (version, depth) else replace(a, version=version, depth=depth)
-            return Structure(older, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(ListV() as a, parts), Structure(ListV() as b, others) if same_shape(a, b):
-            both = a if b.own else replace(a, own=False)
-            return Structure(both, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
-        case Structure(a, parts), Structure(b, others) if same_shape(a, b):
-            return Structure(a, tuple(join(s, x, y) for x, y in zip(parts, others, strict=True)))
         case Structure(), Structure():
             container = s.join_containers(left, right)
             if container is not None:
@@ -191,12 +169,11 @@ def leaves_of(s: Context, value: Value, template: Template, like: Value | None =
             return [s.boxed(NONE if isinstance(value, UnboundV | NeverV) else value).var]
         case Structure(VariantV()):
             return s.union_leaves(value, template, like)
-        case Structure(MapV() | GrowV() | ArraysV() as container, parts) if not isinstance(value, UnboundV | NeverV):
-            own = s.as_container(value, container)
+        case Structure(_, parts) if isinstance(value, UnboundV | NeverV):
+            return [leaf for part in parts for leaf in leaves_of(s, value, part)]
+        case Structure(container, parts):
+            own = form_of(container).convert(s, container, value)
             return [leaf for part, one in zip(parts, parts_of(own), strict=True) for leaf in leaves_of(s, one, part)]
-        case Structure(_, parts):
-            values = parts_of(value) if not isinstance(value, UnboundV | NeverV) else (value,) * len(parts)
-            return [leaf for part, own in zip(parts, values, strict=True) for leaf in leaves_of(s, own, part)]
     return []
 
 
@@ -224,10 +201,6 @@ def value_of(s: Context, template: Template, variables: list[ir.Var]) -> Value:
             tag = variables[0]
             s.builder.tags[tag] = len(parts) - 1
             return VariantV(ScalarV(variables.pop(0)), tuple(value_of(s, part, variables) for part in parts[1:]))
-        case Structure(ArraysV() as like, parts):
-            made = rebuild(like, tuple(value_of(s, part, variables) for part in parts))
-            assert isinstance(made, ArraysV)
-            return s.carried(made)
         case Structure(like, parts):
-            return rebuild(like, tuple(value_of(s, part, variables) for part in parts))
+            return form_of(like).carried(s, rebuild(like, tuple(value_of(s, part, variables) for part in parts)))
     raise AssertionError(template)

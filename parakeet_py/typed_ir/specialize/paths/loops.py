@@ -16,6 +16,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.containers import dict_items, strings
+from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists
 from parakeet_py.typed_ir.specialize.paths import generators, iterator_consumption, join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.iterables import counted, lazy_source, range_length, static_items
@@ -24,7 +25,6 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     EitherT,
     Template,
-    roots_of,
     template_of,
     types_of,
     with_inner_roots,

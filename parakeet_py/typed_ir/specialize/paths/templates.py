@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -10,35 +10,17 @@ import numpy as np
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar, Type
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.forms import form_of, parts_of
 from parakeet_py.typed_ir.specialize.type_names import described, with_article
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
-    CharV,
-    ClosureV,
-    ComprehensionV,
-    DictV,
-    ErrorV,
-    GeneratorV,
-    GrowV,
-    InstanceV,
-    ItemV,
-    IteratorV,
-    ListV,
-    MapV,
-    MessageV,
     MethodV,
     NeverV,
     ObjectV,
-    RangeV,
     RefV,
     ScalarV,
-    SliceV,
     Static,
-    SuperV,
     TaggedScalar,
-    TextV,
-    TupleV,
     UnboundV,
     Value,
     VariantV,
@@ -121,170 +103,10 @@ def with_inner_roots(template: Template, before: int, inside: int) -> Template:
         case ArrayT(kind, extents, roots, readonly, nonunit, order) if any(root > before for root in roots):
             kept = frozenset(root for root in roots if root <= before) | {inside}
             return ArrayT(kind, extents, kept, readonly, nonunit, order)
-        case Structure(ArraysV(bases=bases) as like, parts) if any(root > before for root in bases):
-            own = replace(like, bases=frozenset(root for root in bases if root <= before) | {inside})
-            return Structure(own, tuple(with_inner_roots(part, before, inside) for part in parts))
         case Structure(like, parts):
+            like = form_of(like).outside(like, before, inside)
             return Structure(like, tuple(with_inner_roots(part, before, inside) for part in parts))
     return template
-
-
-def parts_of(value: Value) -> tuple[Value, ...]:
-    match value:
-        case TupleV(items) | IteratorV(_, items) | InstanceV(items=items):
-            return items
-        case VariantV(tag, options):
-            return (tag, *options)
-        case ListV(array):
-            return (array,)
-        case GrowV(length, columns, _, pools):
-            return (length, *columns, *pools)
-        case ArraysV(length, used, data, places):
-            return (length, used, data, *places)
-        case DictV(items):
-            return tuple(item for _, item in items)
-        case MapV(entries, table):
-            return entries, table
-        case SliceV(lower, upper, step):
-            return (lower, upper, step)
-        case ClosureV(_, captures, defaults, _):
-            return (*captures, *defaults)
-        case RangeV(start, stop, step, _):
-            return (start, stop, step)
-        case MethodV(obj, _) | SuperV(obj, _):
-            return (obj,)
-        case ItemV(index, listed):
-            return (index, listed)
-        case TextV(codes):
-            return (codes,)
-        case CharV(code):
-            return (code,)
-        case ErrorV(_, _, args):
-            return tuple(map(ScalarV, args))
-        case MessageV(_, args):
-            return args
-        case GeneratorV(frame):
-            return (*frame.env.values(), *frame.free.values())
-        case ComprehensionV(_, iterable, element, condition, _):
-            return (iterable, element, *(() if condition is None else (condition,)))
-        case _:
-            return ()
-
-
-def roots_of(value: Value) -> frozenset[int]:
-    """The memory of all arrays in a value."""
-    if isinstance(value, ArrayV):
-        return value.roots
-    return frozenset(root for part in parts_of(value) for root in roots_of(part))
-
-
-def rebuild(like: Value, parts: tuple[Value, ...]) -> Value:
-    match like:
-        case TupleV(_, kind, named):
-            return TupleV(parts, kind, named)
-        case InstanceV(cls, names, _, sites):
-            return InstanceV(cls, names, parts, sites)
-        case SuperV(_, cls):
-            return SuperV(parts[0], cls)
-        case TextV():
-            assert isinstance(parts[0], ArrayV)
-            return TextV(parts[0])
-        case CharV():
-            assert isinstance(parts[0], ScalarV)
-            return CharV(parts[0])
-        case ItemV(_, _, version, depth):
-            index, listed = parts
-            assert isinstance(index, ScalarV) and isinstance(listed, GrowV)
-            return ItemV(index, listed, version, depth)
-        case VariantV():
-            tag = parts[0]
-            assert isinstance(tag, ScalarV)
-            return VariantV(tag, parts[1:])
-        case IteratorV(kind, _):
-            return IteratorV(kind, parts)
-        case ListV():
-            array = parts[0]
-            assert isinstance(array, ArrayV)
-            return ListV(array, like.items, own=like.own)
-        case GrowV():
-            length = parts[0]
-            assert isinstance(length, ScalarV)
-            columns = tuple(part for part in parts[1:] if isinstance(part, ArrayV))
-            return GrowV(length, columns, like.item, tuple(part for part in parts[1:] if isinstance(part, GrowV)))
-        case ArraysV():
-            length, used, data, *places = parts
-            assert isinstance(length, ScalarV) and isinstance(used, ScalarV) and isinstance(data, ArrayV)
-            lines = tuple(place for place in places if isinstance(place, ArrayV))
-            return ArraysV(length, used, data, lines, like.root, like.bases, like.fresh)
-        case DictV(items):
-            return DictV(tuple((key, part) for (key, _), part in zip(items, parts, strict=True)))
-        case MapV(kind=kind):
-            entries, table = parts
-            assert isinstance(entries, GrowV) and isinstance(table, ArrayV)
-            return MapV(entries, table, kind)
-        case SliceV():
-            return SliceV(*parts)
-        case ClosureV(function, captures, _, namespace):
-            return ClosureV(function, parts[: len(captures)], parts[len(captures) :], namespace, like.free)
-        case RangeV():
-            start, stop, step = parts
-            assert isinstance(start, ScalarV) and isinstance(stop, ScalarV) and isinstance(step, ScalarV)
-            return RangeV(start, stop, step, like.parallel)
-        case MethodV(_, name):
-            return MethodV(parts[0], name)
-        case MessageV(message):
-            return MessageV(message, parts)
-        case ErrorV(kind, message, _):
-            return ErrorV(kind, message, tuple(part.operand for part in parts if isinstance(part, ScalarV)))
-        case GeneratorV(frame, changes):
-            held, free = parts[: len(frame.env)], parts[len(frame.env) :]
-            env = dict(zip(frame.env, held, strict=True))
-            return GeneratorV(replace(frame, env=env, free=dict(zip(frame.free, free, strict=True))), changes)
-        case ComprehensionV(kind, _, _, condition, flatten):
-            return ComprehensionV(kind, parts[0], parts[1], parts[2] if condition is not None else None, flatten)
-    raise AssertionError(like)
-
-
-def same_shape(left: Value, right: Value) -> bool:
-    """True when two containers differ in their parts only."""
-    if type(left) is not type(right):
-        return False
-    match left, right:
-        case (TupleV(a, k, c), TupleV(b, m, d)):
-            return k == m and c is d and len(a) == len(b)
-        case (InstanceV(c, a), InstanceV(d, b)):
-            return c is d and a == b
-        case (SuperV(_, c), SuperV(_, d)):
-            return c is d
-        case (ItemV(listed=a), ItemV(listed=b)):
-            return same_shape(a, b)
-        case (ClosureV(f, a, d, _), ClosureV(g, b, e, _)):
-            same = f is g and left.namespace.globals is right.namespace.globals
-            return same and len(a) == len(b) and len(d) == len(e)
-        case (VariantV(), VariantV()):
-            return False  # see `variants`
-        case (ErrorV(a, text, d), ErrorV(b, other, e)):
-            return a is b and text == other and len(d) == len(e)
-        case (MessageV(text, d), MessageV(other, e)):
-            return text == other and len(d) == len(e)
-        case (ListV(x, a), ListV(y, b)):
-            return a == b and (x.dtype, x.rank) == (y.dtype, y.rank)
-        case (GrowV(item=a), GrowV(item=b)):
-            return bool(a == b)
-        case (IteratorV(k, a), IteratorV(m, b)):
-            return k == m and len(a) == len(b)
-        case (MapV(GrowV(item=a), _, k), MapV(GrowV(item=b), _, m)):
-            return bool(a == b) and k == m
-        case (DictV(a), DictV(b)):
-            return [key for key, _ in a] == [key for key, _ in b]
-        case (MethodV(_, a), MethodV(_, b)):
-            return a == b
-        case (ComprehensionV(condition=a), ComprehensionV(condition=b)):
-            return left.kind == right.kind and left.flatten == right.flatten and (a is None) == (b is None)
-        case (GeneratorV(one, a), GeneratorV(other, b)):
-            same = one.function is other.function and one.namespace.owner is other.namespace.owner and a == b
-            return same and one.closure is other.closure and [*one.env] == [*other.env] and [*one.free] == [*other.free]
-    return True
 
 
 def varying(template: Template) -> Template:

@@ -29,17 +29,9 @@ from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array, Scalar
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.forms import parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import (
-    ArrayT,
-    EitherT,
-    Fixed,
-    Structure,
-    Template,
-    parts_of,
-    rebuild,
-    types_of,
-)
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Fixed, Structure, Template, types_of
 from parakeet_py.typed_ir.specialize.python.shared_state import Unfit
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.results import stored_params

@@ -35,14 +35,13 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.rewrite import Rewriter, free_variables, substitute
+from parakeet_py.typed_ir.specialize.forms import parts_of, same_form
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     Fixed,
     Structure,
     Template,
-    parts_of,
-    same_shape,
     template_of,
     types_of,
     varying,
@@ -242,7 +241,7 @@ def _all_same(some: Sequence[Template], others: Sequence[Template]) -> bool:
 def _same(one: Template, other: Template) -> bool:
     match one, other:
         case Structure(like, parts), Structure(also, more):
-            alike = same_shape(like, also) or (isinstance(like, VariantV) and isinstance(also, VariantV))
+            alike = same_form(like, also) or (isinstance(like, VariantV) and isinstance(also, VariantV))
             return alike and _all_same(parts, more)
     return one == other
 

@@ -23,9 +23,10 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.signature.specs import Source
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
+from parakeet_py.typed_ir.specialize.forms import parts_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, parts_of, template_of, varying
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of, varying
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,

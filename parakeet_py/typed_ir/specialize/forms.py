@@ -1,0 +1,183 @@
+"""Forms of values: which values a value is made of, and what two of one form have in common.
+
+A value class has one entry here, or in the file that its operations are in: its parts, how a value is put together of
+other parts, and what besides the parts has to be equal where two values meet (`same_form`). Classes without an entry
+have no parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    CharV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    ErrorV,
+    GeneratorV,
+    InstanceV,
+    ItemV,
+    IteratorV,
+    MessageV,
+    MethodV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    SuperV,
+    TextV,
+    TupleV,
+    Value,
+    VariantV,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.context import Context
+
+Parts = tuple[Value, ...]
+
+
+@record
+class Form:
+    """Of a class of values: the parts of one; one with other parts; what else makes two of them alike.
+
+    `joined` gives what two that are alike have in common besides their parts, `convert(s, like, value)` a value as
+    one of this form where paths meet, `carried` what comes out there, and `outside(value, before, inside)` what is
+    known of it behind a loop, all memory that an iteration has made (roots after `before`) as one, `inside`.
+    """
+
+    parts: Callable[[Any], Parts]
+    rebuild: Callable[[Any, Any], Value]
+    alike: Callable[[Any], object] = lambda value: None
+    joined: Callable[[Any, Any], Value] = lambda one, other: one
+    convert: Callable[[Context, Any, Value], Value] = lambda s, like, value: value
+    carried: Callable[[Context, Any], Value] = lambda s, value: value
+    outside: Callable[[Any, int, int], Value] = lambda value, before, inside: value
+
+
+def parts_of(value: Value) -> Parts:
+    return form_of(value).parts(value)
+
+
+def rebuild(like: Value, parts: Parts) -> Value:
+    """A value like this one, of other parts."""
+    return FORMS[type(like)].rebuild(like, parts)
+
+
+def same_form(left: Value, right: Value) -> bool:
+    """True when two values differ in their parts only."""
+    if type(left) is not type(right) or isinstance(left, VariantV):  # see `tagged_unions`
+        return False
+    form = form_of(left)
+    return bool(form.alike(left) == form.alike(right))
+
+
+def roots_of(value: Value) -> frozenset[int]:
+    """The memory of all arrays in a value."""
+    if isinstance(value, ArrayV):
+        return value.roots
+    return frozenset(root for part in parts_of(value) for root in roots_of(part))
+
+
+def alike(value: Value) -> object:
+    """What besides the parts has to be equal in two values of one form."""
+    return FORMS[type(value)].alike(value)
+
+
+def form_of(value: Value) -> Form:
+    """The form of a value; that of one without parts for classes that have none of their own."""
+    return FORMS.get(type(value), _WHOLE)
+
+
+def _older(one: ItemV, other: ItemV) -> ItemV:
+    version, depth = min(one.version, other.version), min(one.depth, other.depth)
+    return one if (one.version, one.depth) == (version, depth) else replace(one, version=version, depth=depth)
+
+
+def _closure(like: ClosureV, parts: Parts) -> ClosureV:
+    return replace(like, captures=parts[: len(like.captures)], defaults=parts[len(like.captures) :])
+
+
+def _generator(like: GeneratorV, parts: Parts) -> GeneratorV:
+    count = len(like.frame.env)
+    env = dict(zip(like.frame.env, parts[:count], strict=True))
+    free = dict(zip(like.frame.free, parts[count:], strict=True))
+    return GeneratorV(replace(like.frame, env=env, free=free), like.changes)
+
+
+def _same_generator(one: GeneratorV) -> object:
+    frame = one.frame
+    code = id(frame.function), id(frame.namespace.owner), id(frame.closure)
+    return *code, one.changes, [*frame.env], [*frame.free]
+
+
+_WHOLE = Form(lambda one: (), lambda one, parts: one)
+
+FORMS: dict[type, Form] = {
+    TupleV: Form(
+        lambda one: one.items,
+        lambda one, parts: TupleV(parts, one.kind, one.named),
+        lambda one: (one.kind, one.named, len(one.items)),
+    ),
+    InstanceV: Form(
+        lambda one: one.items,
+        lambda one, parts: InstanceV(one.cls, one.names, parts, one.sites),
+        lambda one: (one.cls, one.names),
+        lambda one, other: one if other.sites <= one.sites else replace(one, sites=one.sites | other.sites),
+    ),
+    ItemV: Form(
+        lambda one: (one.index, one.listed),
+        lambda one, parts: ItemV(parts[0], parts[1], one.version, one.depth),
+        lambda one: alike(one.listed),
+        _older,
+    ),
+    SuperV: Form(lambda one: (one.object,), lambda one, parts: SuperV(parts[0], one.cls), lambda one: one.cls),
+    VariantV: Form(lambda one: (one.tag, *one.options), lambda one, parts: VariantV(parts[0], parts[1:])),
+    TextV: Form(lambda one: (one.codes,), lambda one, parts: TextV(*parts)),
+    CharV: Form(lambda one: (one.code,), lambda one, parts: CharV(*parts)),
+    MessageV: Form(
+        lambda one: one.args,
+        lambda one, parts: MessageV(one.template, parts),
+        lambda one: (one.template, len(one.args)),
+    ),
+    ErrorV: Form(
+        lambda one: tuple(map(ScalarV, one.args)),
+        lambda one, parts: ErrorV(one.exception, one.message, tuple(part.operand for part in parts)),
+        lambda one: (one.exception, one.message, len(one.args)),
+    ),
+    DictV: Form(
+        lambda one: tuple(item for _, item in one.items),
+        lambda one, parts: DictV(tuple((key, part) for (key, _), part in zip(one.items, parts, strict=True))),
+        lambda one: [key for key, _ in one.items],
+    ),
+    SliceV: Form(lambda one: (one.lower, one.upper, one.step), lambda one, parts: SliceV(*parts)),
+    RangeV: Form(
+        lambda one: (one.start, one.stop, one.step),
+        lambda one, parts: RangeV(parts[0], parts[1], parts[2], parallel=one.parallel),
+    ),
+    MethodV: Form(lambda one: (one.object,), lambda one, parts: MethodV(parts[0], one.name), lambda one: one.name),
+    ClosureV: Form(
+        lambda one: (*one.captures, *one.defaults),
+        _closure,
+        lambda one: (id(one.function), id(one.namespace.globals), len(one.captures), len(one.defaults)),
+    ),
+    IteratorV: Form(
+        lambda one: one.items,
+        lambda one, parts: IteratorV(one.kind, parts),
+        lambda one: (one.kind, len(one.items)),
+    ),
+    ComprehensionV: Form(
+        lambda one: (one.iterable, one.element, *(() if one.condition is None else (one.condition,))),
+        lambda one, parts: ComprehensionV(one.kind, parts[0], parts[1], parts[2] if parts[2:] else None, one.flatten),
+        lambda one: (one.kind, one.flatten, one.condition is None),
+    ),
+    GeneratorV: Form(
+        lambda one: (*one.frame.env.values(), *one.frame.free.values()),
+        _generator,
+        _same_generator,
+    ),
+}
