@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.typed_ir.specialize.values import (
@@ -35,9 +35,6 @@ from parakeet_py.typed_ir.specialize.values import (
     VariantV,
 )
 
-if TYPE_CHECKING:
-    from parakeet_py.typed_ir.specialize.context import Context
-
 Parts = tuple[Value, ...]
 
 
@@ -54,8 +51,8 @@ class Form:
     rebuild: Callable[[Any, Any], Value]
     alike: Callable[[Any], object] = lambda value: None
     joined: Callable[[Any, Any], Value] = lambda one, other: one
-    convert: Callable[[Context, Any, Value], Value] = lambda s, like, value: value
-    carried: Callable[[Context, Any], Value] = lambda s, value: value
+    convert: Callable[[Any, Any, Value], Value] = lambda s, like, value: value
+    carried: Callable[[Any, Any], Value] = lambda s, value: value
     outside: Callable[[Any, int, int], Value] = lambda value, before, inside: value
 
 
