@@ -90,3 +90,12 @@ def arguments_in_any_order(a, b):
     """Results lie as NumPy's do, whatever the order of the arguments' axes."""
     made = a * 2, a + b, np.where(a > 0, a, b), np.zeros_like(a), a.copy("K"), a[::-1] - 1, np.asfortranarray(b) * 2
     return made, a.sum(0), b.mean(1, keepdims=True), np.stack([b, b], 1), np.concatenate([b, b], 2), b[[1, 0]]
+
+
+@program(
+    [(arr("u1", 3, 4, layout=layout), i, j) for layout in ("F", "C", "inner") for i, j in ((0, 2), (1, 2), (2, 2))]
+)
+def rows_joined_that_may_be_one(a, i, j):
+    rows, columns = a[i:j], a[:, i:j]
+    joined = np.vstack([rows, rows]), np.concatenate([columns * 2, columns], 1), np.hstack([rows, rows])
+    return joined, np.stack([rows, rows], 1), np.dstack([columns, columns]), np.vstack([a, rows])

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base.types import BOOL, Array
+from parakeet_py.base.types import BOOL, PYBOOL, Array
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
-from parakeet_py.typed_ir.specialize.arrays.axis_order import merged_order
+from parakeet_py.typed_ir.specialize.arrays.axis_order import merged_order, sorted_axes, stride_ranks
 from parakeet_py.typed_ir.specialize.intrinsics.table import dtype_name, handles
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def _extent_is_one(s: Context, array: Value, axis: Value) -> Value:
     assert isinstance(array, ArrayV)
     number = s.static_int(axis, "an axis")
-    if array.is_nonunit(number) or s.builder.provably_lt(ONE, array.extents[number]):
+    if _is_surely_several(s, array, number):
         return py(False)
     extent = array.extents[number]
     return py(extent == ONE) if isinstance(extent, ir.Const) else NONE
@@ -88,9 +88,29 @@ def _may_overlap(s: Context, left: Value, right: Value) -> Value:
 
 @handles(words.order_of)
 def _order_of(s: Context, *arrays: Value) -> Value:
+    """In which order arrays are joined. An axis of one element tells NumPy nothing: where the order depends on axes
+    that may have one, Python runs the calls in which they do."""
     known = [array for array in arrays if isinstance(array, ArrayV)]
-    rank = known[0].rank
-    return lift(merged_order(s.builder, known, rank, joined=True) or tuple(range(rank)))
+    b, rank = s.builder, known[0].rank
+    if not any(array.order for array in known):
+        return lift(tuple(range(rank)))
+    ranks = [stride_ranks(b, array, rank) for array in known]
+    order = sorted_axes(ranks, rank, joined=True)
+    sure = [
+        [number if _is_surely_several(s, array, axis) else 0 for axis, number in enumerate(numbers)]
+        for array, numbers in zip(known, ranks, strict=True)
+    ]
+    if sorted_axes(sure, rank, joined=True) != order:
+        single = "arrays with one element along an axis"
+        for array, numbers in zip(known, sure, strict=True):
+            for extent, number in zip(array.extents, numbers, strict=True):
+                if not number and extent != ONE:
+                    s.check(b.prim("ne", extent, ONE, type=PYBOOL), "Deoptimize", single)
+    return lift(order or tuple(range(rank)))
+
+
+def _is_surely_several(s: Context, array: ArrayV, axis: int) -> bool:
+    return array.is_nonunit(axis) or s.builder.provably_lt(ONE, array.extents[axis])
 
 
 @handles(words.elementwise_order)
