@@ -389,3 +389,20 @@ def einsum_after_a_store(text, a, b):
 def kron_in_the_order_of_its_operands(a, b):
     """One operand without axes leaves the order of the other; of two matrices it is C."""
     return np.kron(b, a), np.kron(a, b), np.kron(a[:-1] + 1, [2]), np.kron(a, a)
+
+
+@program(
+    [
+        (np.array(x, dtype), np.array(y, dtype))
+        for dtype in ("f8", "f4", "c16", "i8", "f2")
+        for x, y in (
+            ([-0.0], [0.0]),
+            ([[-0.0]], [[2.0, np.inf if dtype[0] in "fc" else 4, 3.0]]),
+            ([[3.0], [np.nan if dtype[0] in "fc" else 4]], [0.0]),
+            ([[-1.0], [0.0]], [[0.0]]),
+            ([-2.0], [[3.0, 0.0]]),
+        )
+    ]
+)
+def products_with_one_element(a, b):
+    return np.dot(a, b), np.inner(a, b.T), a.dot(b)

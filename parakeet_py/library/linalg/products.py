@@ -21,6 +21,7 @@ from parakeet_py.library.intrinsics import (
     constant,
     dtype_of,
     elementwise,
+    extent_is_one,
     hand_back,
     is_array,
     is_weak,
@@ -232,7 +233,10 @@ def dot(a, b, out=None):
         result = scaled(a, b)
     else:
         aligned(a, b, a.ndim - 1, max(b.ndim - 2, 0))
-        result = over_last_axes(a, permute(b, second_last_to_end(b.ndim)) if b.ndim > 1 else b)
+        if is_multiple(a, b):
+            result = multiple(a, b)
+        else:
+            result = over_last_axes(a, permute(b, second_last_to_end(b.ndim)) if b.ndim > 1 else b)
     if out is None:
         return result
     result = as_array(result)
@@ -256,6 +260,26 @@ def scaled(a, b):
     return in_order(np.where(product.size == 1, product, added))
 
 
+def is_single(a):
+    """Is it known that an array has one element?"""
+    return all([extent_is_one(a, axis) is True for axis in positions(a.ndim)])
+
+
+def is_multiple(a, b):
+    """Does NumPy take the product of two arrays for that of an array and a number?"""
+    if a.ndim > 2 or b.ndim > 2 or not is_blas_kind(result_kind(dtype_of(a), dtype_of(b))):
+        return False
+    return is_single(a) or is_single(b)
+
+
+def multiple(a, b):
+    """`np.dot` of arrays of which one has a single element."""
+    shape = a.shape[:-1] + b.shape[1:]
+    left, right = ravel(a), ravel(b)
+    product = scaled(left[0], right) if is_single(a) else scaled(left, right[0])
+    return reshape(product, shape) if shape else product[0]
+
+
 @implements(np.inner)
 def inner(a, b, /):
     a, b = strong(a), strong(b)
@@ -263,7 +287,7 @@ def inner(a, b, /):
         return scaled(a, b)
     turned = permute(b, second_last_to_end(b.ndim)) if b.ndim > 1 else b  # as NumPy does, and says in its message
     aligned(a, turned, a.ndim - 1, max(b.ndim - 2, 0))
-    return over_last_axes(a, b)
+    return multiple(a, turned) if is_multiple(a, turned) else over_last_axes(a, b)
 
 
 @implements(np.vdot)
