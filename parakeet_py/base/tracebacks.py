@@ -5,27 +5,24 @@ was compiled from: each has a frame that never ran, of a code object with the fi
 function, as Cython makes them. That happens only then: calls that return cost nothing.
 
 A call also passes through functions of the package (what compiles, what runs a call in Python). `shown` takes their
-entries off an exception's traceback, and the function that does so is `unseen`: CPython adds no entry for a frame whose
-instruction lies before the first RESUME of its code, where a function begins for tools, and an unseen function has
-nothing behind it.
+entries off an exception's traceback. The function that does so raises the exception anew by a `raise` of its own, for
+which CPython adds no entry.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
-import opcode
 import os
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from parakeet_py.base import package
 from parakeet_py.base.fast_dataclass import record
 
-F = TypeVar("F", bound=Callable[..., Any])
 _FOLDER = os.path.join(package.FOLDER, "")
 _BETWEEN = ("contextlib", "functools")  # what package functions are called through
 _INNER = 4  # entries of the package's own above which an exception is a failure of the package itself
@@ -166,27 +163,6 @@ def shown(error: BaseException) -> types.TracebackType | None:
     if rest is None and count > _INNER and not type(error).__module__.startswith(package.NAME):
         return error.__traceback__
     return rest
-
-
-def unseen(function: F) -> F:
-    """The function, for which tracebacks have no entry: its RESUME is moved behind all else.
-
-    It is a short one, as one jump has to reach the end.
-    """
-    made: Any = function
-    code: types.CodeType = made.__code__
-    old, resume = code.co_code, opcode.opmap["RESUME"]
-    begin = next(at for at in range(0, len(old), 2) if old[at] == resume) // 2
-    ahead = len(old) // 2 - begin - 1
-    if ahead > 255:
-        raise ValueError(f"{code.co_name} is too long")
-    jump, back = opcode.opmap["JUMP_FORWARD"], opcode.opmap["JUMP_BACKWARD_NO_INTERRUPT"]
-    end = bytes([resume, old[2 * begin + 1], opcode.EXTENDED_ARG, ahead + 3 >> 8, back, ahead + 3 & 255])
-    made.__code__ = code.replace(
-        co_code=old[: 2 * begin] + bytes([jump, ahead]) + old[2 * begin + 2 :] + end,
-        co_linetable=code.co_linetable + bytes([0x80 | 15 << 3 | 2]),  # three instructions without a place
-    )
-    return function
 
 
 def user_level() -> int:

@@ -1,42 +1,60 @@
 """Calls under debuggers, coverage tools and profilers.
 
-Machine code has no lines. While a thread is traced (`sys.settrace`: pdb, coverage), accelerated functions run as plain
-Python in it. While it is profiled (`sys.setprofile`: cProfile), they run as ever, inside a frame with the name and
-place of the function, so that the profiler sees each call and return.
+Machine code has no lines. In a thread that is traced (`sys.settrace`), and while a debugger, a coverage tool or another
+one that asks for lines is known to `sys.monitoring`, accelerated functions run as plain Python. Under a profiler
+(`sys.setprofile`, other tools of `sys.monitoring`) they run as ever, inside a frame with the name and place of the
+function, so that the profiler sees each call and return.
 
-Gates look at two words of CPython's thread state, which are not null while the main thread has a tracer or a profiler.
-They are found by their values, as the layout of that structure is CPython's own. Other threads that are traced or
-profiled while the main thread is not are not noticed by compiled code, nor are tools of `sys.monitoring`.
+Gates look at what CPython itself keeps: two words in the state of the thread that calls, its profiler and its tracer,
+and the names of the tools of `sys.monitoring` in the state of the interpreter. The layouts of both structures are
+CPython's own, so the places are found by the values that stand there. Where they are not found (other implementations;
+tools of `sys.monitoring` where the system has no /proc/self/mem), compiled code does not notice such tools.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
 import threading
 import types
 from array import array
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from parakeet_py.base.tracebacks import unseen
+TOOLS: Final = 8  # words that hold the names of tools, in the interpreter's state
+_WORDS: Final = 64  # of a thread's state, in which its tools are looked for
+_BYTES: Final = 1 << 20  # of the interpreter's state
 
-_NOTHING = array("Q", [0, 0])
-_cell = array("Q", [_NOTHING.buffer_info()[0]])  # where the words are
-_WORDS = 64  # of a thread state, in which they are looked for
+_nothing = array("Q", [0] * TOOLS)
+# A mask for the address of a thread's state, and what to add to it; where the names of tools are.
+_places = array("Q", [0, _nothing.buffer_info()[0], _nothing.buffer_info()[0]])
+_lock = threading.Lock()
 
 
-def cell_address() -> int:
-    """Address of a pointer to two words, one of which is not 0 while the main thread is traced or profiled."""
+def places_address() -> int:
+    """Address of three words by which gates find what watches a call.
+
+    The words that are not 0 while a thread is traced or profiled are two, at the address of its state, masked by the
+    first word, plus the second; those that are not 0 while `sys.monitoring` knows a tool are `TOOLS`, at the third.
+    """
     look()
-    return _cell.buffer_info()[0]
+    return _places.buffer_info()[0]
 
 
 def look() -> None:
-    """Find the words, if this is the main thread."""
-    if _cell[0] != _NOTHING.buffer_info()[0] or threading.current_thread() is not threading.main_thread():
-        return
+    """Find the places, as far as they are not known."""
+    nothing = _nothing.buffer_info()[0]
+    with _lock:
+        if _places[0] == 0 and (offset := _place_in_thread()) is not None:
+            _places[1], _places[0] = offset, 2**64 - 1
+        if _places[2] == nothing and (address := _place_of_tools()) is not None:
+            _places[2] = address
+
+
+def _place_in_thread() -> int | None:
+    """Where a thread's state has the profiler's object and behind it the tracer's."""
     state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))()
     words = (ctypes.c_uint64 * _WORDS).from_address(state)
 
@@ -50,17 +68,75 @@ def look() -> None:
         if profiler is None:
             sys.setprofile(None)
     beside = 0 if tracer is None else id(tracer)
-    if len(found) == 1 and words[found[0] + 1] == beside:
-        _cell[0] = state + 8 * found[0]  # the profiler's object, and behind it the tracer's
+    return 8 * found[0] if len(found) == 1 and words[found[0] + 1] == beside else None
 
 
 def _quiet(*event: Any) -> None:
     """A profiler that sees nothing."""
 
 
+if sys.version_info >= (3, 12):
+    _MONITORING = sys.monitoring
+    _KINDS = range(6)  # tools that can be registered
+    _DEBUGGERS = (_MONITORING.DEBUGGER_ID, _MONITORING.COVERAGE_ID)
+    _LINES = sum(getattr(_MONITORING.events, name) for name in ("LINE", "INSTRUCTION", "JUMP", "BRANCH"))
+
+    def _place_of_tools() -> int | None:
+        """Address of the names of the tools: that of a tool registered for a moment is looked for."""
+        names = [_MONITORING.get_tool(kind) for kind in _KINDS]
+        if None not in names:
+            return None
+        free = len(names) - 1 - names[::-1].index(None)
+        names[free] = name = " ".join(("parakeet_py", "looks"))
+        state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", ctypes.pythonapi))()
+        try:
+            _MONITORING.use_tool_id(free, name)
+        except ValueError:  # taken meanwhile
+            return None
+        try:
+            with open("/proc/self/mem", "rb", buffering=0) as memory:
+                memory.seek(state)
+                data = memory.read(_BYTES)
+        except OSError:
+            return None
+        finally:
+            _MONITORING.free_tool_id(free)
+        words = struct.unpack(f"{len(data) // 8}Q", data[: len(data) // 8 * 8])
+        wanted = tuple(0 if given is None else id(given) for given in names)
+        at = [
+            place - free
+            for place, word in enumerate(words)
+            if word == wanted[free] and words[place - free : place - free + len(wanted)] == wanted
+        ]
+        return state + 8 * at[0] if len(at) == 1 else None
+
+    def _tools() -> list[int]:
+        return [kind for kind in _KINDS if _MONITORING.get_tool(kind) is not None]
+
+    def _asks_for_lines(code: types.CodeType) -> bool:
+        return any(
+            kind in _DEBUGGERS or (_MONITORING.get_events(kind) | _MONITORING.get_local_events(kind, code)) & _LINES
+            for kind in _tools()
+        )
+
+    def _is_monitored() -> bool:
+        return any(_MONITORING.get_tool(kind) is not None for kind in _KINDS)
+
+else:
+
+    def _place_of_tools() -> int | None:
+        return None
+
+    def _asks_for_lines(code: types.CodeType) -> bool:
+        return False
+
+    def _is_monitored() -> bool:
+        return False
+
+
 def _after_fork() -> None:
-    _cell[0] = _NOTHING.buffer_info()[0]
-    look()
+    global _lock
+    _lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -76,17 +152,17 @@ _entering = _Entering()
 
 def is_watched() -> bool:
     """Does this thread run under a tool that asks for events?"""
-    return sys.getprofile() is not None or sys.gettrace() is not None
+    return sys.getprofile() is not None or sys.gettrace() is not None or _is_monitored()
 
 
-def is_traced() -> bool:
-    """Does this thread run under a debugger or a coverage tool?"""
-    return sys.gettrace() is not None
+def is_traced(code: types.CodeType) -> bool:
+    """Does this thread run under a tool that asks for the lines of `code`?"""
+    return sys.gettrace() is not None or _asks_for_lines(code)
 
 
 def wants_frame() -> bool:
     """Should a profiler see the call that is being made? Not of the one that a frame made here makes."""
-    return sys.getprofile() is not None and not _entering.now
+    return not _entering.now and (sys.getprofile() is not None or _is_monitored())
 
 
 def asks_for_frame() -> bool:
@@ -97,12 +173,12 @@ def asks_for_frame() -> bool:
 
 def go_on(entering: bool = True) -> None:
     """The next call is part of one that the profiler knows."""
-    _entering.now = entering and sys.getprofile() is not None
+    _entering.now = entering and (sys.getprofile() is not None or _is_monitored())
 
 
 def framed(function: types.FunctionType, target: Callable[..., Any]) -> Callable[..., Any]:
     """`target`, called in a frame that looks like the function's to a profiler."""
-    made = types.FunctionType(_call.__code__, {"target": target, "go_on": go_on})
+    made = types.FunctionType(_call.__code__, {"__name__": __name__, "target": target, "go_on": go_on})
     code = function.__code__
     made.__code__ = _call.__code__.replace(
         co_name=code.co_name,
@@ -117,7 +193,6 @@ def target(*args: Any, **kwargs: Any) -> Any:
     """What the frame calls: another one in each `framed`."""
 
 
-@unseen
 def _call(*args: Any, **kwargs: Any) -> Any:
     go_on()
     try:

@@ -32,7 +32,7 @@ from parakeet_py.base import extensions, tracing
 from parakeet_py.base.errors import FallbackWarning, NotObservedError
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
-from parakeet_py.base.tracebacks import shown, unseen, user_level
+from parakeet_py.base.tracebacks import shown, user_level
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.dispatch.signature_states import Action, Call, Decision, decide
 from parakeet_py.call.dispatch.specializations import DoneByPython
@@ -93,7 +93,6 @@ class Dispatcher(Compiling):
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
-    @unseen
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call that no gate has taken."""
         try:
@@ -106,7 +105,7 @@ class Dispatcher(Compiling):
         if settings.open_blocks[0] and not settings.current().enabled:
             return self.function(*args, **kwargs)
         if tracing.is_watched():
-            if tracing.is_traced():
+            if tracing.is_traced(self.function.__code__):
                 return self.function(*args, **kwargs)
             if tracing.asks_for_frame():
                 if self.framed is None:

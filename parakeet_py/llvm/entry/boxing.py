@@ -31,7 +31,7 @@ from parakeet_py.llvm.runtime.object_layout import check_layout
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_CheckSignals "
     "PyErr_Clear PyErr_Occurred PyGILState_GetThisThreadState PyErr_SetObject PyErr_SetString "
-    "PyEval_RestoreThread PyEval_SaveThread "
+    "PyEval_RestoreThread PyEval_SaveThread PyThreadState_Get "
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
@@ -74,6 +74,7 @@ EXPORTS = (
     "gate.opaque",
     "gate.fail",
     "gate.ask_threads",
+    "gate.watched",
     "gate.drop",
     "gate.poll",
     "gate.read_list",
@@ -112,7 +113,7 @@ def _checked_thread_count() -> int:
 
 
 def _threads_here(config: settings.Config) -> int:
-    if not (config.on_cpu and config.enabled) or tracing.is_traced() or tracing.wants_frame():
+    if not (config.on_cpu and config.enabled) or sys.gettrace() is not None or tracing.wants_frame():
         return 0
     return config.thread_count
 
@@ -134,7 +135,7 @@ def symbols() -> dict[str, int]:
         dtype = np.dtype(name)
         found[f"gate.dtype.{name}"] = id(dtype)
         found[f"gate.numpy.{name}"] = id(dtype.type)
-    found["gate.tools"] = tracing.cell_address()
+    found["gate.tools"] = tracing.places_address()
     found["gate.open_blocks"] = settings.open_blocks_address()
     found["gate.default_threads"] = settings.default_threads_address()
     found["gate.thread_count"] = id(_thread_count)

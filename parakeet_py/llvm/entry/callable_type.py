@@ -32,7 +32,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from parakeet_py.base.tracebacks import unseen
+from parakeet_py.base.tracebacks import shown
 
 _HEADER: Final = object.__basicsize__
 TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
@@ -145,11 +145,14 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         super().__init_subclass__(**kwargs)
         _set_call(cls)
 
-    @unseen
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if vectorcall_of(self) is None:
-            return self._slow(*args, **kwargs)
-        return _vectorcall_call(self, args, kwargs)
+        try:
+            if vectorcall_of(self) is None:
+                return self._slow(*args, **kwargs)
+            return _vectorcall_call(self, args, kwargs)
+        except BaseException as error:
+            error.__traceback__ = shown(error)
+            raise
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

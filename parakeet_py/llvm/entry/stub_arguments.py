@@ -71,15 +71,14 @@ class ArgumentWriter(GateWriter):
     def threads(self) -> None:
         """`%threads`: the function's own number, or the environment's, or, inside `options` blocks, what Python says.
 
-        It asks, too, while the main thread has a profiler or a debugger. Python says 0 for calls that are to run on
+        It asks, too, under profilers and debuggers. Python says 0 for calls that are to run on
         other devices, or as Python: the gate does not take them. Python code may run here, so this comes before other
         checks.
         """
         fixed = self.let(f"load i32, ptr {self.own('threads')}")
         default = self.let(f"load i32, ptr {self.external('default_threads')}")
         open_ = self.let(f"load atomic i64, ptr {self.external('open_blocks')} monotonic, align 8")
-        tools = self.let(f"load ptr, ptr {self.external('tools')}")
-        watched = self.let(f"or i64 {self.field(tools, 0, 'i64')}, {self.field(tools, 8, 'i64')}")
+        watched = self.let("call i64 @gate.watched()")
         free = self.let(f"icmp eq i32 {fixed}, 0")
         inside = self.let(f"icmp ne i64 {self.let(f'or i64 {open_}, {watched}')}, 0")
         known = self.let(f"select i1 {free}, i32 {default}, i32 {fixed}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 
+from parakeet_py.base.tracing import TOOLS
 from parakeet_py.llvm.entry.boxing_text import ARRAYS, LENT
 from parakeet_py.llvm.entry.callable_type import SLOW_OFFSET
 from parakeet_py.llvm.runtime import error_state, loop_polls
@@ -40,7 +41,7 @@ def increment_ir(name: str, pointer: str) -> str:
 def support_ir(checked: bool = False) -> str:
     """The text of the support module; the `checked` one calls `gate.reference` and `gate.give` where references are
     taken and given away (to what keeps them: the text says so)."""
-    text = _COMPARE + _OVERLAP + _CALL + ARRAYS + error_state.support_text() + loop_polls.support_text()
+    text = _COMPARE + _OVERLAP + _CALL + _watched() + ARRAYS + error_state.support_text() + loop_polls.support_text()
     if checked:
         text = _GIVES_AWAY.sub(r"call void @gate.give(ptr \1)", text) + COUNTING
     constants: dict[str, object] = {
@@ -61,6 +62,40 @@ def support_ir(checked: bool = False) -> str:
     for name, value in constants.items():
         text = text.replace(f"${name}$", str(value))
     return text
+
+
+def _watched() -> str:
+    """`gate.watched`: not 0 while a tool asks for events of this thread (see `tracing`)."""
+    lines = [
+        "@gate.tools = external global i64",
+        "declare ptr @gate.PyThreadState_Get()",
+        "define i64 @gate.watched() {",
+        "  %state = call ptr @gate.PyThreadState_Get()",
+        "  %mask = load i64, ptr @gate.tools",
+        "  %offset_p = getelementptr i64, ptr @gate.tools, i64 1",
+        "  %offset = load i64, ptr %offset_p",
+        "  %state.i = ptrtoint ptr %state to i64",
+        "  %base = and i64 %state.i, %mask",
+        "  %place.i = add i64 %base, %offset",
+        "  %place = inttoptr i64 %place.i to ptr",
+        "  %seen = load i64, ptr %place",
+        "  %tracer_p = getelementptr i64, ptr %place, i64 1",
+        "  %tracer = load i64, ptr %tracer_p",
+        "  %own = or i64 %seen, %tracer",
+    ]
+    if sys.version_info < (3, 12):
+        return "\n".join((*lines, "  ret i64 %own", "}\n"))
+    lines += [
+        "  %tools_p = getelementptr i64, ptr @gate.tools, i64 2",
+        "  %tools = load ptr, ptr %tools_p",
+        f"  %names = load <{TOOLS} x i64>, ptr %tools, align 8",
+        f"  %any = call i64 @llvm.vector.reduce.or.v{TOOLS}i64(<{TOOLS} x i64> %names)",
+        "  %all = or i64 %own, %any",
+        "  ret i64 %all",
+        "}",
+        f"declare i64 @llvm.vector.reduce.or.v{TOOLS}i64(<{TOOLS} x i64>)\n",
+    ]
+    return "\n".join(lines)
 
 
 _GIVES_AWAY = re.compile(r"; gives away ([%@][\w.]+)")

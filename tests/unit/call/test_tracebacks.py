@@ -178,13 +178,16 @@ def test_accelerated_functions_that_call_each_other() -> None:
 
 
 def test_columns_are_marked() -> None:
-    fast = accelerate(through_helper)
-    for _ in range(3):
+    def text(function: Any) -> list[str]:
         with pytest.raises(IndexError) as found:
-            fast(*arguments())
-        text = "".join(traceback.format_exception(found.value))
-        assert "    total = total + x[j]\n                    ~^^^\n" in text
-        assert "    return before + helper(x, k)\n                    ^^^^^^^^^^^^\n" in text
+            function(*arguments())
+        lines = "".join(traceback.format_exception(found.value)).splitlines()
+        return lines[next(at for at, line in enumerate(lines) if line.endswith("in through_helper")) :]
+
+    fast, expected = accelerate(through_helper), text(through_helper)
+    assert any(set(line.strip()) == {"~", "^"} for line in expected)
+    for _ in range(3):
+        assert text(fast) == expected
 
 
 def test_fallbacks_and_refusals_have_no_other_frames() -> None:

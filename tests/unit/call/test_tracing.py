@@ -8,6 +8,7 @@ import pstats
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,81 @@ def test_cprofile_in_a_child_process(script: Path) -> None:
 def test_the_variable(script: Path) -> None:
     assert run(script, "script.py", PARAKEET_DISABLE="1") == "0\n"
     assert run(script, "script.py", PARAKEET_DISABLE="0") == "1\n"
+
+
+def in_a_thread(work: Any) -> Any:
+    """What `work()` gives in another thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def test_a_thread_is_traced_while_the_main_one_is_not() -> None:
+    fast, x = accelerate(twice), np.arange(4.0)
+    for _ in range(3):
+        fast(x)
+    assert in_a_thread(lambda: lines_of(fast, x)) == lines_of(twice, x)
+
+
+def test_a_thread_is_profiled_while_the_main_one_is_not() -> None:
+    fast, x = accelerate(twice), np.arange(4.0)
+    for _ in range(3):
+        fast(x)
+
+    def calls() -> int:
+        seen: list[str] = []
+        sys.setprofile(lambda frame, event, arg: seen.append(event) if frame.f_code.co_name == "twice" else None)
+        try:
+            fast(x), fast(x)
+        finally:
+            sys.setprofile(None)
+        return seen.count("call")
+
+    assert in_a_thread(calls) == 2 == calls() and len(fast.specializations) == 1
+
+
+needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new in Python 3.12")
+
+
+@needs_monitoring
+@pytest.mark.parametrize("warm", [False, True])
+def test_tools_of_sys_monitoring_see_calls_and_lines(warm: bool) -> None:
+    monitoring: Any = getattr(sys, "monitoring")  # noqa: B009
+    events, fast, x = monitoring.events, accelerate(twice), np.arange(4.0)
+    if warm:
+        for _ in range(3):
+            fast(x)
+    kind = monitoring.PROFILER_ID
+
+    def seen(asked: int, local: bool = False) -> list[str]:
+        found: list[str] = []
+        monitoring.use_tool_id(kind, "calls")
+        try:
+            for event in (events.PY_START, events.PY_RETURN, events.LINE):
+                name = {events.PY_START: "start", events.PY_RETURN: "return", events.LINE: "line"}[event]
+                monitoring.register_callback(
+                    kind, event, lambda code, *_, name=name: found.append(name) if code.co_name == "twice" else None
+                )
+            if local:
+                monitoring.set_local_events(kind, twice.__code__, asked)
+            else:
+                monitoring.set_events(kind, asked)
+            assert np.array_equal(fast(x), x * 2 + 1)
+        finally:
+            monitoring.set_local_events(kind, twice.__code__, 0)
+            monitoring.set_events(kind, 0)
+            monitoring.free_tool_id(kind)
+        return found
+
+    for _ in range(2):
+        assert seen(events.PY_START | events.PY_RETURN) == ["start", "return"]
+        assert seen(events.LINE) == ["line", "line"]
+        assert seen(events.LINE, local=True) == ["line", "line"]
+        assert seen(0) == []
+    assert len(fast.specializations) == 1
+
+
+@needs_monitoring
+def test_coverage_by_sys_monitoring(script: Path) -> None:
+    assert run(script, "-m", "coverage", "run", "script.py", COVERAGE_CORE="sysmon") == "0\n"
+    report = run(script, "-m", "coverage", "report", "-m", "--include=script.py")
+    assert report.splitlines()[2].split()[-1] == "10"
