@@ -80,17 +80,17 @@ def specialize_call(
             made = walk.specialize()
         except Restart as restart:
             wanted = [_instead(fact, signature, args) for fact in restart.facts]
-            knowledge.add(signature, walk.learned)
+            knowledge.add(signature, walk.facts.learned)
             if not knowledge.add(signature, wanted):
                 raise walk.missing(restart.what) from None
             for fact in wanted:
                 _check_known(fact, restart.what, function, args, template)
         except (UnsupportedError, NeedObservation) as error:
-            knowledge.add(signature, walk.learned)
+            knowledge.add(signature, walk.facts.learned)
             if not knowledge.add(signature, _retreat(error, walk, args)):
                 raise _refusal(error, facts, function, args) from None
         else:
-            knowledge.add(signature, walk.learned)
+            knowledge.add(signature, walk.facts.learned)
             return made
     raise UnsupportedError(f"{function.__name__} depends on too many values")
 
@@ -114,15 +114,15 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
     """Facts with which there is less to compile, for a walk that has failed: without instances, then without lists as
     arrays, strings as arrays, and functions that are not known by value."""
     if isinstance(error, NeedObservation):  # what is handed back may be compiled with items that are known one by one
-        return [ItemsOfLists(long=False)] if _reads_short_lists(walk.signature, args) else []
-    params = walk.signature.params
+        return [ItemsOfLists(long=False)] if _reads_short_lists(walk.arguments.signature, args) else []
+    params = walk.arguments.signature.params
     if walk.instances.made:
         return [PythonMakesInstances(error)]
-    if _reads_short_lists(walk.signature, args):
+    if _reads_short_lists(walk.arguments.signature, args):
         return [ItemsOfLists(long=False)]
     if any(isinstance(spec, ListSpec) for spec in params):
         return [ItemsOfLists(long=True)]  # Python may do what compiled code cannot, with the lists themselves
-    if walk.facts.texts:
+    if walk.facts.known.texts:
         return [ValuesOfStrings()]
     return [KnownValue(place) for place, spec in enumerate(params) if isinstance(spec, FunctionSpec)]
 

@@ -48,7 +48,7 @@ def demand(s: Context, value: Value, what: str) -> None:
         if isinstance(part, ScalarV) and isinstance(part.operand, ir.Var):
             wanted = _wanted(s, part.operand, set())
             if wanted is not None:
-                s.restart(wanted, f"{what} has to be known when the function is compiled")
+                s.facts.restart(wanted, f"{what} has to be known when the function is compiled")
         parts.extend(parts_of(part))
     raise s.unsupported(f"{what} has to be known when the function is compiled", "pass it as an argument")
 
@@ -59,11 +59,11 @@ def _wanted(s: Context, var: ir.Var, seen: set[ir.Var]) -> Fact | None:
         return None
     seen.add(var)
     if _is_number_given(s, var):
-        return KnownValue(s.place(s.arguments.leaf_param[var]))
+        return KnownValue(s.arguments.place(s.arguments.leaf_param[var]))
     for frame in reversed(s.frames):
         for loop in _open_loops(s):
             bound = frame.env.get(loop.item)
-            if isinstance(bound, ScalarV) and bound.operand is var and not s.unroll_wanted(loop):
+            if isinstance(bound, ScalarV) and bound.operand is var and id(loop) not in s.loops.unroll:
                 return WrittenOut.of(loop)
     op = s.builder.definition.get(var)
     if isinstance(op, ir.If):
@@ -89,14 +89,14 @@ def demand_flag(s: Context, condition: ir.Operand) -> None:
     two values, so that a version for each is no burden."""
     wanted = _wanted_flag(s, condition)
     if wanted is not None:
-        s.restart(wanted, "a flag has to be known when the function is compiled")
+        s.facts.restart(wanted, "a flag has to be known when the function is compiled")
 
 
 def _wanted_flag(s: Context, condition: ir.Operand) -> Fact | None:
     op = s.builder.definition.get(condition) if isinstance(condition, ir.Var) else None
     for var in ir.operands_of(op) if isinstance(op, ir.Prim) else (condition,):
         if isinstance(var, ir.Var) and _is_number_given(s, var) and var.type == PYBOOL:
-            return KnownValue(s.place(s.arguments.leaf_param[var]))
+            return KnownValue(s.arguments.place(s.arguments.leaf_param[var]))
     return None
 
 
@@ -112,12 +112,11 @@ def is_demandable(s: Context, var: ir.Var) -> bool:
 def known_object(s: Context, value: ObjectV) -> tuple[type, Source] | None:
     """The class of an object that an argument or a variable is or holds, and where it is read from."""
     index = s.arguments.leaf_param.get(value.var)
-    if index is None or not s.facts.fields:
+    if index is None or not s.facts.known.fields:
         return None
-    split = len(s.signature.params)
-    spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
-    source: Source = ("field", index) if index < split else s.signature.hidden[index - split].source
-    if not isinstance(spec, ObjectSpec) or (source[0] != "field" and s.facts.fields < OF_ALL):
+    spec, place = s.arguments.spec(index), s.arguments.place(index)
+    source: Source = ("field", place) if isinstance(place, int) else place
+    if not isinstance(spec, ObjectSpec) or (source[0] != "field" and s.facts.known.fields < OF_ALL):
         return None
     if source[0] not in ("field", "global", "cell", "attribute"):
         return None

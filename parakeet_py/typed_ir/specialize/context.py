@@ -1,4 +1,4 @@
-"""The state of one specialization, and the vocabulary of the modules that do it.
+"""The state of one specialization (its parts are in `state`), and the vocabulary of the modules that do it.
 
 Rules are written against `Context`: its attributes, its small services, and the operations that it declares and that
 `Specializer` fulfils with rules. So no rule imports another for what every rule may need, or the specializer itself.
@@ -6,36 +6,43 @@ Rules are written against `Context`: its attributes, its small services, and the
 
 from __future__ import annotations
 
-import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from parakeet_py.base.errors import KEY, UnsupportedError, exception_named
 from parakeet_py.base.types import PYINT, Scalar
 from parakeet_py.frontend import ssa
-from parakeet_py.signature.facts import Fact, Facts, Place
-from parakeet_py.signature.specs import ObjectSpec, Signature, Source, Spec
+from parakeet_py.signature.facts import Facts
+from parakeet_py.signature.specs import Signature, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder, ends_in_failure
 from parakeet_py.typed_ir.specialize.deferred_views import Shadows
 from parakeet_py.typed_ir.specialize.instances.table import Instances
 from parakeet_py.typed_ir.specialize.message_arguments import compact
-from parakeet_py.typed_ir.specialize.observed import Lookups
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import (
     HandBack,
-    NeedObservation,
     RealView,
-    Restart,
     Sequential,
     Site,
     WrittenOut,
+)
+from parakeet_py.typed_ir.specialize.state import (
+    Arguments,
+    Assigned,
+    Checkpoint,
+    Elements,
+    Loops,
+    Memory,
+    Procedures,
+    PythonState,
+    WalkFacts,
 )
 from parakeet_py.typed_ir.specialize.type_names import described
 from parakeet_py.typed_ir.specialize.values import (
@@ -81,94 +88,6 @@ class Guard(Protocol):
     def around_python(self, s: Context) -> tuple[tuple[type[BaseException], ...], ...]: ...
 
 
-class Procedures:
-    """Those of one specialization, those among them whose bodies are being specialized, and the calls that could not
-    become one and were inlined (see `python.procedures`)."""
-
-    def __init__(self) -> None:
-        self.all: list[Any] = []
-        self.active: list[Any] = []
-        self.refused: list[tuple[Frame, tuple[Template, ...]]] = []
-        self.library: dict[str, ir.Function] = {}  # those of the library that are called, by name
-
-
-class Arguments:
-    """What is known of the parameters of the typed function."""
-
-    def __init__(self) -> None:
-        self.texts: dict[int, tuple[Value, int]] = {}  # strings that are parameters, by `id`
-        self.shared_root = -1  # the memory of arguments that may overlap
-        self.functions: list[int] = []  # parameters that are functions
-        self.leaf_param: dict[ir.Var, int] = {}
-        self.params: list[ir.Var] = []
-        self.object_specs: dict[ir.Var, ObjectSpec] = {}  # of objects that Python has given
-        self.classes: dict[ir.Var, type] = {}  # of objects in parameters, for messages
-        self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
-        self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
-        self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
-        self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
-        self.static_extents: list[tuple[ir.Var, int, int]] = []
-
-
-class Assigned:
-    """The attributes that the function assigns (see `assigned_attributes`)."""
-
-    def __init__(self) -> None:
-        self.before: dict[Source, Value] = {}  # what they held
-        self.first: int | None = None  # the statement of the outermost block at which one is assigned, first
-        self.listed: list[Source] = []  # dicts whose items an iterator holds
-
-
-class PythonState:
-    """What Python does during a call, and what it has been given."""
-
-    def __init__(self) -> None:
-        self.guessed: list[NeedObservation] = []
-        self.sites: list[OpaqueSite] = []
-        self.given: set[ir.Var] = set()  # arrays and objects that Python has given
-        self.lists_given = False  # has Python been given lists whose items might be assigned here,
-        self.lists_stored = False  # and have items of such lists been assigned?
-        self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made, see `random_generators`
-        self.read_late: set[Source] = set()
-        self.module_reads: set[tuple[str, str]] = set()
-        self.closures_read_late = False
-
-
-class Loops:
-    """The loops around the statement that is specialized, and what is known of all."""
-
-    def __init__(self) -> None:
-        self.unroll: set[int] = set()  # loops to be written out, by `id`
-        self.unrolling = 0  # how many loops around are written out,
-        self.looping = 0  # and how many are not
-        self.has_loops = False  # of the user's own
-        self.loop_roots = 0  # roots up to this one are not of the loop's iteration
-        self.chosen: tuple[int, ...] = ()  # the types chosen of values that have several: loops are visited for each
-
-    @contextmanager
-    def for_type(self, number: int) -> Iterator[None]:
-        """Inside, code is visited for one type of a value: what it made of another says nothing of loops in it."""
-        around, self.chosen = self.chosen, (*self.chosen, number)
-        try:
-            yield
-        finally:
-            self.chosen = around
-
-
-class Elements:
-    """The element function that is specialized, if one is."""
-
-    def __init__(self) -> None:
-        self.in_body = 0  # how many element functions are around the statement
-        self.outside: int | None = None  # roots up to this one are not of the element function that is specialized
-        self.stores_of_elements = 0  # how often a store to such memory was met
-        self.element_roots = 0  # roots up to this one are not of the element function that is specialized
-        self.outer_fields: frozenset[Source] = frozenset()  # attributes that the element function has not made
-
-
-_ENTRY_ROOTS = 1 << 20  # the memory of arguments has the numbers up to this one
-
-
 class Context(ABC):
     """The state of one specialization, and the vocabulary of the modules that do it."""
 
@@ -183,46 +102,36 @@ class Context(ABC):
         strict: bool = False,
         guess: bool = False,
     ) -> None:
-        self.function = function
-        self.python_function = python_function
-        self.strict = strict
-        self.guess = guess
-        self.facts = facts  # known before the walk,
-        self.found: dict[Fact, None] = {}  # found by it and missing since then,
-        self.learned: list[Fact] = []  # and found in time
-        self.extended = extended  # a signature with one hidden argument more
-        self.arguments = Arguments()
-        self.python = PythonState()
+        self.facts = WalkFacts(facts)
+        self.arguments = Arguments(signature, extended)
+        self.memory = Memory()
+        self.builder = Builder()
+        self.python = PythonState(observed, strict, guess)
         self.loops = Loops()
         self.elements = Elements()
-        self.signature = signature
-        self.observed = Lookups(observed)
-        self.builder = Builder()
-        self.python_version = sys.version_info[:2]
-        self.entry_roots = 0
-        self.roots = _ENTRY_ROOTS
-        self.hidden: dict[Source, Value] = {}  # what globals, cells and attributes hold
-        self.widened: list[str] = []
-        self.hints: dict[tuple[Any, ...], list[Template]] = {}
-        self.path: tuple[Any, ...] = ()
+        self.procedures = Procedures()
+        self.assigned = Assigned()
+        self.instances = Instances(facts)
+        self.shadows = Shadows(facts, self._want_views)
         cells = dict(zip(python_function.__code__.co_freevars, python_function.__closure__ or (), strict=False))
         namespace = Namespace(python_function.__globals__, python_function, cells=cells)
         self.frames = [Frame(function, namespace)]
-        self.pos = ssa.Pos(1, 0, 1, 0)
-        self.out: ssa.Var | None = None  # of the statement that is being specialized
-        self.has_unsteady = False  # a nested function has captured what may be bound again
         self.guards: list[Guard] = []  # statements whose exceptions are caught, and sides of branches in them
-        self.yields: list[Callable[[Value], Value]] = []  # what is done with items of generators that are gone through
-        self.list_changes = 0  # statements that have changed lists
-        self.recursions = 0  # how often a function has been inlined into itself
-        self.rows: frozenset[int] = frozenset()  # the memory of lists in lists (see `tables`)
+        self.widened: list[str] = []  # where values of several types meet, for `explain`
         self.new_axes: set[ir.Var] = set()  # views with axes that the user's code has put in by None, whose steps are 0
-        self.shadows = Shadows(facts, self._want_views)
-        self.procedures = Procedures()
-        self.assigned = Assigned()
         self.readers: dict[int, tuple[ssa.Function, Any]] = {}  # of functions, by `id`
-        self.instances = Instances(facts)
         self.loops.unroll = {one.number for one in facts.of(WrittenOut)}
+
+    @property
+    def frame(self) -> Frame:
+        """The call that is executed."""
+        return self.frames[-1]
+
+    @property
+    def out(self) -> ssa.Var | None:
+        """What the statement that is executed binds, if that is one variable."""
+        outs = self.frame.way[-1].outs
+        return outs[0] if len(outs) == 1 else None
 
     @property
     def dead(self) -> bool:
@@ -234,11 +143,11 @@ class Context(ABC):
             if operand.value is ssa.UNBOUND:
                 return UnboundV()
             return lift(operand.value)
-        value = self.frames[-1].env[operand]
+        value = self.frame.env[operand]
         return self.narrowed(value) if isinstance(value, VariantV | TaggedScalar) else value
 
     def bind(self, var: ssa.Var, value: Value) -> None:
-        self.frames[-1].env[var] = value
+        self.frame.env[var] = value
 
     def unsupported(self, message: str, hint: str = "") -> UnsupportedError:
         users = [frame for frame in self.frames if not frame.namespace.trusted]
@@ -247,42 +156,26 @@ class Context(ABC):
     def hand_back(self, what: str) -> HandBack:
         return HandBack(what)
 
-    def restart(self, fact: Fact, what: str = "") -> NoReturn:
-        """Start again with a fact; with those alone that have been missing before, after which this may not be one."""
-        raise Restart(tuple(self.found) or (fact,), what)
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.builder.mark(), len(self.python.sites))
 
-    def note(self, fact: Fact) -> None:
-        """Start again with a fact when this walk has ended, which may find more."""
-        if fact in self.facts:
-            self.restart(fact)
-        self.found[fact] = None
+    def rollback(self, start: Checkpoint) -> None:
+        """Undo what has been emitted since then."""
+        self.builder.rollback(start.code)
+        del self.python.sites[start.sites :]
 
     def _want_views(self, sites: frozenset[Site]) -> None:
         new = sites - self.shadows.wanted
         for site in new:
-            self.note(RealView(site))
+            self.facts.note(RealView(site))
         if not new:  # what no operation at these sites can give
-            self.restart(RealView(next(iter(sites))), "arrays in a list that are stored to or seen elsewhere")
-
-    def place(self, index: int) -> Place:
-        """The parameter or hidden argument with this number."""
-        split = len(self.signature.params)
-        return index if index < split else self.signature.hidden[index - split].source
-
-    def new_entry_root(self) -> int:
-        """Memory that is older than anything that the function makes."""
-        self.entry_roots += 1
-        return self.entry_roots
-
-    def new_root(self) -> int:
-        self.roots += 1
-        return self.roots
+            self.facts.restart(RealView(next(iter(sites))), "arrays in a list that are stored to or seen elsewhere")
 
     def will_store(self, array: ArrayV) -> None:
         """Called for every array that is stored to."""
         if self.elements.outside is not None and any(root <= self.elements.outside for root in array.roots):
             self.elements.stores_of_elements += 1
-            raise Sequential.at(self.frames[-1].function, self.builder.pos, "a store in an element function")
+            raise Sequential.at(self.frame.function, self.builder.pos, "a store in an element function")
         self.shadows.store(array.roots)
         self.shadows.change(array.roots)
 
@@ -294,7 +187,7 @@ class Context(ABC):
 
     def shadow(self, base: ArrayV, made_here: bool = False) -> frozenset[int]:
         """The memory of a copy that stands for a view of `base`; `made_here`: which is new in each iteration."""
-        return self.shadows.add(base, made_here, self.new_root, self.frames)
+        return self.shadows.add(base, made_here, self.memory.new_root, self.frames)
 
     def dim(self, var: ir.Var, axis: int) -> ir.Var:
         extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")
@@ -335,7 +228,7 @@ class Context(ABC):
             message = message.replace("{", "{{").replace("}", "}}")  # it may show what the user has written
         key = ("check", condition)
         caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
-        of_library = of_library or self.frames[-1].namespace.trusted
+        of_library = of_library or self.frame.namespace.trusted
         if caught and self.guards[-1].keeps and of_library and not self.loops.has_loops:
             exception, caught = "Deoptimize", 0  # the handler may look at the message, which is NumPy's
         if not isinstance(condition, ir.Const):
@@ -358,12 +251,6 @@ class Context(ABC):
     def note_widening(self, left: Scalar, right: Scalar) -> None:
         self.widened.append(f"line {self.builder.pos.line}: {left} and {right} meet")
 
-    def unroll_wanted(self, op: ssa.For) -> bool:
-        return id(op) in self.loops.unroll
-
-    def remember_templates(self, op: ssa.Op, templates: list[Template]) -> None:
-        self.hints[(self.path, self.loops.chosen, id(op))] = templates
-
     def describe(self, value: Value) -> str:
         if not isinstance(value, ObjectV):
             return described(value)
@@ -376,15 +263,8 @@ class Context(ABC):
 
         Without `stores`, what is outside cannot be stored to either: elements are computed in any order.
         """
-        self.elements.in_body += 1
-        outside, roots, fields = self.elements.outside, self.elements.element_roots, self.elements.outer_fields
-        self.elements.outside = outside if stores else self.roots
-        self.elements.element_roots, self.elements.outer_fields = self.roots, frozenset(self.builder.fields)
-        try:
+        with self.elements.one_more(None if stores else self.memory.newest, self.memory.newest, self.builder.fields):
             yield
-        finally:
-            self.elements.in_body -= 1
-            self.elements.outside, self.elements.element_roots, self.elements.outer_fields = outside, roots, fields
 
     def add_site(self, site: OpaqueSite) -> int:
         self.python.sites.append(site)

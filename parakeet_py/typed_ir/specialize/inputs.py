@@ -71,7 +71,7 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
             s.arguments.static_extents += [
                 (var, axis, int(e.value.real)) for axis, e in known if isinstance(e, ir.Const)
             ]
-            root = s.arguments.shared_root if s.arguments.shared_root >= 0 else s.new_entry_root()
+            root = s.arguments.shared_root if s.arguments.shared_root >= 0 else s.memory.entry_root()
             s.arguments.param_roots |= {root}
             nonunit = tuple(not one for one in unit)
             known_order = fortran(rank) if layout == "F" else order
@@ -119,7 +119,9 @@ def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
     try:
         template = to_ssa_cached(like)
     except (NoSourceError, UnsupportedError):
-        s.restart(KnownValue(s.place(index)), "a function has to be known when the function is compiled")
+        s.facts.restart(
+            KnownValue(s.arguments.place(index)), "a function has to be known when the function is compiled"
+        )
     held = tuple([parameter(s, item, index) for item in spec.cells])
     defaults = tuple([parameter(s, item, index) for item in spec.defaults])
     return ClosureV(template, held, defaults, Namespace(spec.globals, like), names)
@@ -128,11 +130,11 @@ def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
 def need_whole(s: Context, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
     if id(value) in s.arguments.lists:
-        s.restart(WholeList(s.place(s.arguments.lists[id(value)][1])))
+        s.facts.restart(WholeList(s.arguments.place(s.arguments.lists[id(value)][1])))
     if s.arguments.list_roots and isinstance(value, ListV | GrowV):
         for column in value.columns if isinstance(value, GrowV) else (value.array,):
             for root in column.roots & s.arguments.list_roots.keys():
-                s.restart(WholeList(s.place(s.arguments.list_roots[root])))
+                s.facts.restart(WholeList(s.arguments.place(s.arguments.list_roots[root])))
 
 
 def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:
@@ -146,7 +148,7 @@ def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:
 def read_global(s: Context, name: str) -> Value:
     import builtins
 
-    namespace = s.frames[-1].namespace
+    namespace = s.frame.namespace
     source: Source = ("global", name)
     if namespace.globals is not s.frames[0].namespace.globals:
         module = str(namespace.globals.get("__name__"))  # not that of the function, which wrappers imitate
@@ -165,10 +167,10 @@ def read_global(s: Context, name: str) -> Value:
 
 
 def read_cell(s: Context, name: str) -> Value:
-    namespace = s.frames[-1].namespace
-    if name in s.frames[-1].free:
+    namespace = s.frame.namespace
+    if name in s.frame.free:
         s.python.closures_read_late |= bool(s.python.sites) or len(s.builder.scopes) > 1
-        return s.frames[-1].free[name]
+        return s.frame.free[name]
     try:
         found = namespace.cells[name].cell_contents
     except (KeyError, ValueError):
@@ -191,25 +193,25 @@ def hidden_value(s: Context, source: Source) -> Value:
 
 def taken(s: Context, source: Source) -> Value:
     """The value of a hidden argument, which the signature holds from now on."""
-    if source not in s.hidden:
+    if source not in s.arguments.hidden:
         try:
-            signature = s.extended(s.signature, source)
+            signature = s.arguments.extended(s.arguments.signature, source)
         except MissingValue:
             if not of_arguments(source):
                 raise
-            s.restart(MissingAttribute(OF_ARGUMENTS if is_held(source) else OF_NONE))
+            s.facts.restart(MissingAttribute(OF_ARGUMENTS if is_held(source) else OF_NONE))
         if _fits_in(s, signature):
-            s.learned.append(HiddenArgument(source))
+            s.facts.learned.append(HiddenArgument(source))
         else:
-            s.note(HiddenArgument(source))
-        s.signature = signature
+            s.facts.note(HiddenArgument(source))
+        s.arguments.signature = signature
         _take(s, len(signature.hidden) - 1)
-    return s.hidden[source]
+    return s.arguments.hidden[source]
 
 
 def _fits_in(s: Context, signature: Signature) -> bool:
     """Would all be as it is if the last hidden argument of a signature had been known before?"""
-    if signature.disjoint != s.signature.disjoint:
+    if signature.disjoint != s.arguments.signature.disjoint:
         return False
     new = signature.hidden[-1]
     kinds = set(map(type, _parts_of(new.spec)))
@@ -229,25 +231,25 @@ def _parts_of(spec: Spec) -> list[Spec]:
 
 
 def take_arguments(s: Context) -> list[Value]:
-    """The values of all arguments of the signature; the hidden ones are kept in `Context.hidden`."""
-    s.arguments.shared_root = s.new_entry_root() if not s.signature.disjoint else -1
+    """The values of all arguments of the signature; the hidden ones are kept in `Arguments.hidden`."""
+    s.arguments.shared_root = s.memory.entry_root() if not s.arguments.signature.disjoint else -1
     with s.builder.at_entry():
-        values = [parameter(s, spec, index) for index, spec in enumerate(s.signature.params)]
-    for position in range(len(s.signature.hidden)):
+        values = [parameter(s, spec, index) for index, spec in enumerate(s.arguments.signature.params)]
+    for position in range(len(s.arguments.signature.hidden)):
         _take(s, position)
     return values
 
 
 def _take(s: Context, position: int) -> None:
-    hidden = s.signature.hidden[position]
+    hidden = s.arguments.signature.hidden[position]
     with s.builder.at_entry():
-        s.hidden[hidden.source] = parameter(s, hidden.spec, len(s.signature.params) + position)
+        s.arguments.hidden[hidden.source] = parameter(s, hidden.spec, len(s.arguments.signature.params) + position)
 
 
 def import_module(s: Context, module: str, name: str | None, level: int) -> Value:
     import importlib
 
-    package = s.frames[-1].namespace.globals.get("__package__") if level else None
+    package = s.frame.namespace.globals.get("__package__") if level else None
     try:
         found = importlib.import_module("." * level + module, package)
         if name is None:

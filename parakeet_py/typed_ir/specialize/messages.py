@@ -65,7 +65,7 @@ def _raise_caused(s: Context, value: Value, cause: Value) -> Value:
     if s.guards and s.guards[-1].keeps:
         raise s.unsupported("an exception with a cause that is caught and looked at")
     objects: list[Value] = [object_of_error(s, value), object_of_error(s, cause)]
-    key = site_key(s, s.pos, "Raise")
+    key = site_key(s, s.frame.pos, "Raise")
     emit_opaque(s, "call", [Static(raise_caused), *objects], {}, key, "raise from", None, wants_result=False)
     s.check(ir.Const(False, PYBOOL), "Deoptimize", "an exception has not been raised")
     return NeverV()
@@ -84,7 +84,7 @@ def object_of_error(s: Context, value: Value) -> ObjectV:
             raise s.unsupported(f"raise of {s.describe(value)}")
     reason = f"{kind.__name__}, which has a cause or is one"
     made = emit_opaque(
-        s, "call", [Static(kind), *given], {}, site_key(s, s.pos, f"Raise.{kind.__name__}"), reason, None
+        s, "call", [Static(kind), *given], {}, site_key(s, s.frame.pos, f"Raise.{kind.__name__}"), reason, None
     )
     assert isinstance(made, ObjectV)
     return made
@@ -99,7 +99,7 @@ def text_of_error(s: Context, value: ErrorV) -> Value:
 
 def raise_object(s: Context, value: ObjectV) -> None:
     """Let Python raise an exception that it has made."""
-    key = site_key(s, s.pos, "Raise")
+    key = site_key(s, s.frame.pos, "Raise")
     emit_opaque(s, "call", [Static(raise_it), value], {}, key, "raise of an object", None, wants_result=False)
 
 

@@ -2,8 +2,8 @@
 
 A `Restart` is raised deep inside a function that is being specialized, where a fact (`signature.facts`) is missing
 without which the walk cannot go on. Where it can go on with a value that is good enough to look for more, the fact is
-noted (`Context.note`), and the walk starts again at its end with all that it has found. What it has found in time, so
-that it need not start again, is known to later walks (`Context.learned`). `compile.specialize_call` is the loop: it
+noted (`WalkFacts.note`), and the walk starts again at its end with all that it has found. What it has found in time, so
+that it need not start again, is known to later walks (`WalkFacts.learned`). `compile.specialize_call` is the loop: it
 adds facts to what is known until a walk misses none, which ends because each fact is added once.
 
 `NeedObservation` asks for what only a call can show. `UnsupportedError` (in `errors`) is the one without an answer:

@@ -315,7 +315,7 @@ def with_attributes(s: Context, tree: Result, leaves: Leaves) -> Result:
 
 def _object(s: Context, source: Source, leaves: Leaves) -> ResultLeaf:
     """The object that an attribute is one of."""
-    owner = s.hidden[source[:-1]] if len(source) > 3 else None
+    owner = s.arguments.hidden[source[:-1]] if len(source) > 3 else None
     for var, index in s.arguments.leaf_param.items():
         if (owner is None and index == source[1]) or (isinstance(owner, ObjectV) and owner.var is var):
             if var not in leaves:

@@ -151,27 +151,29 @@ class Specializer(Context):
         except (Restart, MemoryError):
             raise
         except Exception as error:
-            if self.found:  # what is missing may be the cause
-                raise Restart(tuple(self.found)) from None
+            if self.facts.missing:  # which may be the cause
+                raise Restart(tuple(self.facts.missing)) from None
             raise self._refused(error) from None
         finally:
-            del self.extended  # the arguments of the call
-        if self.found:
-            raise Restart(tuple(self.found))
+            del self.arguments.extended  # it holds the arguments of the call
+        if self.facts.missing:
+            raise Restart(tuple(self.facts.missing))
         return made
 
     def _refused(self, error: Exception) -> Exception:
         """What the user is told."""
         if isinstance(error, RecursionError):
             deep = "calls or branches nested too deeply to be compiled"
-            return UnsupportedError.at(self.function, self.pos, deep, "write it as a loop")
+            return UnsupportedError.at(self.frames[0].function, self.frame.pos, deep, "write it as a loop")
         if isinstance(error, HandBack):  # of something that is no operation of the program's: all goes back
-            return UnsupportedError.at(self.function, self.pos, str(error))
+            return UnsupportedError.at(self.frames[0].function, self.frame.pos, str(error))
         return error
 
     def missing(self, what: str) -> UnsupportedError:
         """What the user is told of a fact that is known and still asked for."""
-        return UnsupportedError.at(self.function, self.pos, what or "the function depends on too many values")
+        return UnsupportedError.at(
+            self.frames[0].function, self.frame.pos, what or "the function depends on too many values"
+        )
 
     def apart(self, frame: Frame) -> Specializer:
         made = Specializer(frame.function, _any_caller, Signature(()), Facts(), {}, _extended, strict=True)
@@ -179,42 +181,46 @@ class Specializer(Context):
         return made
 
     def _specialize(self) -> Specialization:
-        if self.function.generator:
+        if self.frames[0].function.generator:
             hint = "let another function go through it, or fill an array and return it"
-            raise UnsupportedError.at(self.function, self.function.body.statements[0].pos, NO_GENERATOR, hint)
-        self.arguments.functions = [i for i, spec in enumerate(self.signature.params) if isinstance(spec, FunctionSpec)]
+            raise UnsupportedError.at(
+                self.frames[0].function, self.frames[0].function.body.statements[0].pos, NO_GENERATOR, hint
+            )
+        self.arguments.functions = [
+            i for i, spec in enumerate(self.arguments.signature.params) if isinstance(spec, FunctionSpec)
+        ]
         arguments = inputs.take_arguments(self)
-        if self.facts.takes_texts:
-            given = enumerate(zip(self.signature.params, arguments, strict=True))
+        if self.facts.known.takes_texts:
+            given = enumerate(zip(self.arguments.signature.params, arguments, strict=True))
             self.arguments.texts = {
                 id(v): (v, at) for at, (_, v) in given if isinstance(v, Static) and type(v.object) is str
             }
         frame = self.frames[0]
-        if len(arguments) != len(self.function.params):
+        if len(arguments) != len(self.frames[0].function.params):
             raise self.unsupported("the number of arguments does not fit")
-        for param, value in zip(self.function.params, arguments, strict=True):
+        for param, value in zip(self.frames[0].function.params, arguments, strict=True):
             if param.kind == "varkw":
                 assert isinstance(value, TupleV)
                 pairs = zip(value.items[::2], value.items[1::2], strict=True)
                 value = DictV(tuple((known(name), item) for name, item in pairs))
             frame.env[param.var] = value
         assigned_attributes.begin(self)
-        value = self.run(self.function.body)[0]
+        value = self.run(self.frames[0].function.body)[0]
         if not all(map(is_pure_site, self.python.sites)):
             if self.assigned.before or any(map(of_arguments, self.python.read_late)):
-                held = any(is_held(one.source) for one in self.signature.hidden)
-                self.restart(FewerAttributes(OF_ARGUMENTS if held else OF_NONE))
+                held = any(is_held(one.source) for one in self.arguments.signature.hidden)
+                self.facts.restart(FewerAttributes(OF_ARGUMENTS if held else OF_NONE))
             if self.python.closures_read_late:
-                self.restart(KnownValue(self.arguments.functions[0]), "a function whose closure may change")
+                self.facts.restart(KnownValue(self.arguments.functions[0]), "a function whose closure may change")
         leaves = results.Leaves()
         tree = results.with_attributes(self, results.result_tree(self, value, leaves), leaves)
         body = ir.Block((*self.builder.entry.statements, *self.builder.outermost.statements), tuple(leaves))
         typed = ir.Function(
-            re.sub(r"\W", "_", self.function.name),
+            re.sub(r"\W", "_", self.frames[0].function.name),
             tuple(self.arguments.params),
             body,
-            self.function.filename,
-            self.signature.disjoint,
+            self.frames[0].function.filename,
+            self.arguments.signature.disjoint,
             tuple(self.arguments.static_extents),
         )
         risky = assigned_attributes.may_fail_after(self)
@@ -223,19 +229,21 @@ class Specializer(Context):
         if light is not None:
             site = self.python.sites[light]
             raise UnsupportedError.at(
-                self.function, site.key[-2], f"{site.reason} in a loop that does little else: it is faster in Python"
+                self.frames[0].function,
+                site.key[-2],
+                f"{site.reason} in a loop that does little else: it is faster in Python",
             )
         stored = results.stored_params(typed)
         return Specialization(
             typed,
-            self.signature,
+            self.arguments.signature,
             tree,
             tuple(self.python.sites),
             stored,
             tuple(self.widened),
             frozenset(self.python.read_late),
             tuple(self.python.guessed),
-            self.observed.asked,
+            self.python.observed.asked,
             self.loops.has_loops,
             risky,
             frozenset(self.python.module_reads),
@@ -244,7 +252,7 @@ class Specializer(Context):
 
     def run(self, block: ssa.Block) -> list[Value]:
         """Execute a block; its results."""
-        frame = self.frames[-1]
+        frame = self.frame
         around = len(frame.way)
         try:
             return self._statements(frame, block, around)
@@ -255,7 +263,7 @@ class Specializer(Context):
         for let in block.statements:
             poll()
             frame.way[around:] = [let]
-            self.pos = let.pos
+            frame.pos = let.pos
             if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
                 self.builder.pos = place(frame.function, let.pos, frame.caller)
             values = statements.execute(self, let)
@@ -280,7 +288,7 @@ class Specializer(Context):
         Names that functions share come last; a later turn of a loop that is written out has more of them.
         """
         found = [template_of(value, varying=True) for value in inits]
-        hint = self.hints.get((self.path, self.loops.chosen, id(op)))
+        hint = self.loops.hint(self.frame.path, op)
         if hint is None:
             return found
         known = [self._with_hint(template, other) for template, other in zip(found, hint, strict=False)]
@@ -432,7 +440,7 @@ class Specializer(Context):
         return opaque.opaque_operation(self, let, reason)
 
     def called_by_python(self, function: Callable[..., Any], args: list[Value], reason: str, spec: Spec) -> Value:
-        key = opaque.site_key(self, self.pos, function.__name__)
+        key = opaque.site_key(self, self.frame.pos, function.__name__)
         made = opaque.emit_opaque(self, "call", [Static(function), *args], {}, key, reason, spec)
         assert made is not None
         return made

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 def execute(s: Context, let: ssa.Let) -> list[Value]:
     """The values of one statement."""
-    if isinstance(let.op, ssa.For | ssa.While | ssa.Comprehension) and not s.frames[-1].namespace.trusted:
+    if isinstance(let.op, ssa.For | ssa.While | ssa.Comprehension) and not s.frame.namespace.trusted:
         s.loops.has_loops = True
     match let.op:
         case ssa.If() as op:
@@ -93,19 +93,16 @@ def _dict(s: Context, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]]) -
 
 def _loop(s: Context, op: ssa.For) -> list[Value]:
     """A for loop; started again unrolled when its body needs the index by value."""
-    mark = s.builder.mark()
-    frames, sites = len(s.frames), len(s.python.sites)
+    start = s.checkpoint()
     try:
         return loops.specialize_for(s, op)
     except Restart as restart:
         wanted = WrittenOut.of(op)
-        if restart.facts != (wanted,) or s.unroll_wanted(op):
+        if restart.facts != (wanted,) or id(op) in s.loops.unroll:
             raise
-        del s.frames[frames:]
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(start)
         s.loops.unroll.add(id(op))
-        s.learned.append(wanted)
+        s.facts.learned.append(wanted)
         return loops.specialize_for(s, op)
 
 
@@ -117,20 +114,16 @@ def single(s: Context, let: ssa.Let) -> Value | None:
     tagged = tagged_operations.tagged_operand(s, let.op)
     if tagged is not None:
         return tagged_operations.resolve(s, let, tagged)
-    mark, frames, path, sites = s.builder.mark(), len(s.frames), s.path, len(s.python.sites)
-    if not s.frames[-1].namespace.trusted:
-        s.shadows.site = (s.path, let.pos)
-    s.out = let.outs[0] if len(let.outs) == 1 else None
+    start = s.checkpoint()
+    if not s.frame.namespace.trusted:
+        s.shadows.site = (s.frame.path, let.pos)
     try:
         return computed(s, let.op)
     except (HandBack, UnsupportedError) as reason:
-        if s.frames[frames - 1].namespace.trusted or not _is_for_python(s, let.op, reason):
+        if s.frame.namespace.trusted or not _is_for_python(s, let.op, reason):
             raise
-        del s.frames[frames:]
-        s.path, s.pos = path, let.pos
-        s.builder.pos = place(s.frames[-1].function, let.pos, s.frames[-1].caller)
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(start)
+        s.builder.pos = place(s.frame.function, let.pos, s.frame.caller)
         if s.loops.looping and tagged_unions.fails(s, let.op):
             return NeverV()
         return s.opaque_operation(let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
@@ -211,16 +204,15 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
         case ssa.BuildSlice(lower, upper, step):
             return SliceV(s.value(lower), s.value(upper), s.value(step))
         case ssa.Itself():
-            closure = s.frames[-1].closure
+            closure = s.frame.closure
             assert closure is not None
             return closure
         case ssa.MakeClosure(function, captures, defaults):
-            s.has_unsteady |= bool(function.unsteady)
             return ClosureV(
                 function,
                 tuple(s.value(capture) for capture in captures),
                 tuple(s.value(default) for default in defaults),
-                s.frames[-1].namespace,
+                s.frame.namespace,
             )
         case ssa.Comprehension(kind, iterable, element, condition, flatten):
             wanted = None if condition is None else s.value(condition)

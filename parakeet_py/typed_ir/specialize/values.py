@@ -410,6 +410,9 @@ class Frame:
     closure: ClosureV | None = None  # what was called, if that is a nested function
     caller: ssa.Pos | None = None  # where it was called
     way: list[ssa.Let] = field(default_factory=list)  # the statement that is executed, behind those around it
+    pos: ssa.Pos = ssa.Pos(1, 0, 1, 0)  # of the statement that was entered last
+    path: tuple[Any, ...] = ()  # the calls that lead to it: where they are, and what they call
+    consumer: Callable[[Value], Value] | None = None  # of a generator that is gone through: what is done with an item
 
 
 def py(value: bool | int | float | complex) -> ScalarV:

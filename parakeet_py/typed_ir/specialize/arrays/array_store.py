@@ -156,7 +156,7 @@ def store_cast(s: Context, operand: ir.Operand, kind: Scalar, *, one: bool = Tru
     source = ir.dtype_of(operand)
     if operand.type == PYINT and is_integer(kind.dtype):
         return weak_cast(s, operand, kind.dtype)
-    users = users or not s.frames[-1].namespace.trusted
+    users = users or not s.frame.namespace.trusted
     if users and is_integer(kind.dtype) and (operand.type == PYFLOAT or (one and kind.dtype.startswith("int"))):
         if is_float(source):
             return _whole(s, s.builder.cast(operand, PYFLOAT), kind.dtype)

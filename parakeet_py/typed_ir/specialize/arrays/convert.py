@@ -93,7 +93,7 @@ def as_array(s: Context, value: Value, dtype: str | None = None) -> ArrayV | Sca
         case ListV(array, once=once):
             _check_some(s, array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
             if once and dtype in (None, array.dtype):
-                return replace(array, roots=frozenset({s.new_root()}), readonly=False)
+                return replace(array, roots=frozenset({s.memory.new_root()}), readonly=False)
             if value.items != "array":
                 _check_numbers(s, array, dtype)
             return copy_array(s, array, dtype)
@@ -135,7 +135,7 @@ def _stack(s: Context, items: Sequence[Value], dtype: str | None) -> ArrayV:
     parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
     if not parts:
         empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
-        return ArrayV(empty, (ZERO,), frozenset({s.new_root()}))
+        return ArrayV(empty, (ZERO,), frozenset({s.memory.new_root()}))
     made = dtype or np.result_type(*(np.dtype(part.dtype) for part in parts)).name
     rank = 0 if isinstance(parts[0], ScalarV) else parts[0].rank
     if any((0 if isinstance(part, ScalarV) else part.rank) != rank for part in parts):
@@ -143,7 +143,7 @@ def _stack(s: Context, items: Sequence[Value], dtype: str | None) -> ArrayV:
     inner: tuple[ir.Operand, ...] = parts[0].extents if isinstance(parts[0], ArrayV) else ()
     extents = (ir.Const(len(parts), PYINT), *inner)
     out = b.emit1(ir.Alloc(extents), Array(made, rank + 1, "C"), name="array")
-    array = ArrayV(out, extents, frozenset({s.new_root()}), False, (len(parts) != 1, *(False,) * rank))
+    array = ArrayV(out, extents, frozenset({s.memory.new_root()}), False, (len(parts) != 1, *(False,) * rank))
     _check_alike(s, [part for part in parts if isinstance(part, ArrayV)])
     for position, part in enumerate(parts):
         place = ir.Const(position, PYINT)

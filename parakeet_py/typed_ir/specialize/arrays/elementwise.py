@@ -133,7 +133,7 @@ def generate(
     outs = b.emit(op, *(Array(ir.dtype_of(result), rank, "C") for result in results), name="map")
     made = []
     for out in outs:
-        root = s.new_root()
+        root = s.memory.new_root()
         array = ArrayV(out, op.extents, frozenset({root}), nonunit=tuple(nonunit[a] for a in order) if nonunit else ())
         made.append(transpose(s, array, inverse(order)) if canonical(order) else array)
     return made

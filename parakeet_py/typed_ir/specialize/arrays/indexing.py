@@ -120,7 +120,7 @@ def basic_view(s: Context, array: ArrayV, entries: Sequence[Entry]) -> ArrayV:
             case NewAxis():
                 axes.append((None, ONE, ZERO))
     view = make_view(s, array, starts, axes)
-    if not s.frames[-1].namespace.trusted and any(isinstance(entry, NewAxis) for entry in entries):
+    if not s.frame.namespace.trusted and any(isinstance(entry, NewAxis) for entry in entries):
         s.new_axes.add(view.var)
     return view
 
@@ -137,7 +137,7 @@ def nonzero_indices(s: Context, mask: ArrayV) -> tuple[ir.Operand, list[ArrayV]]
     outs = b.emit(op, PYINT, *(Array("int64", 1, "C") for _ in indices), name="where")
     b.nonnegative.add(outs[0])
     b.small.add(outs[0])
-    return outs[0], [ArrayV(out, (outs[0],), frozenset({s.new_root()})) for out in outs[1:]]
+    return outs[0], [ArrayV(out, (outs[0],), frozenset({s.memory.new_root()})) for out in outs[1:]]
 
 
 def _read_advanced(s: Context, array: ArrayV, entries: list[Entry], names: Sequence[int]) -> Value:
@@ -152,7 +152,7 @@ def _read_advanced(s: Context, array: ArrayV, entries: list[Entry], names: Seque
         count, out = b.emit(op, PYINT, Array(array.dtype, 1, "C"), name="compress")
         b.nonnegative.add(count)
         b.small.add(count)
-        return ArrayV(out, (count,), frozenset({s.new_root()}))
+        return ArrayV(out, (count,), frozenset({s.memory.new_root()}))
     plan = plan_gather(s, array, entries, names)
     if not plan.extents:
         with_index = plan.source_index(s, ())

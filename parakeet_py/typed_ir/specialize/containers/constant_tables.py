@@ -43,7 +43,7 @@ def item_at(s: Context, value: TupleV) -> ItemAt | None:
 def not_a_row(s: Context, value: ListV | GrowV) -> None:
     """Refuse a row where others would see that it is not the very list that stands there."""
     columns = value.columns if isinstance(value, GrowV) else (value.array,)
-    if any(column.roots & s.rows for column in columns):
+    if any(column.roots & s.memory.rows for column in columns):
         raise s.unsupported("a list in a list, chosen when the program runs, that others see")
 
 
@@ -61,7 +61,7 @@ def _rows(s: Context, rows: list[TupleV]) -> ItemAt | None:
         return None
     template = template or PYINT
     flat = dynamic_lists.as_grown(s, items, template)
-    s.rows |= frozenset(root for column in flat.columns for root in column.roots)
+    s.memory.rows |= frozenset(root for column in flat.columns for root in column.roots)
     ends = [0, *itertools.accumulate(len(row.items) for row in rows)]
     places = dynamic_lists.as_grown(s, TupleV(tuple(map(py, ends)), "list"), PYINT)
 

@@ -254,7 +254,7 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
                 if key == wanted:
                     return item
             raise s.unsupported(f"KeyError: {wanted!r}")
-        case ComprehensionV() if not iterator_consumption.is_iterator(value) or s.frames[-1].namespace.trusted:
+        case ComprehensionV() if not iterator_consumption.is_iterator(value) or s.frame.namespace.trusted:
             return subscript(s, s.as_list(value), index)
         case RangeV(start, _, step):
             length = iterables.range_length(s, value)
@@ -301,13 +301,12 @@ def _tuple_item(s: Context, value: TupleV, index: Value) -> Value:
             return as_scalar_like(s, indexing.read(s, as_array_of(s, value), ScalarV(place)), value.items[0])
         integer = is_integer(number.dtype) or number.type == PYBOOL
         if integer and value.named is None and not is_demandable(s, number.operand):
-            mark, sites = s.builder.mark(), len(s.python.sites)
+            mark = s.checkpoint()
             found = constant_tables.item_at(s, value)
             if found is not None:
                 count = ir.Const(len(value.items), PYINT)
                 return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
-            s.builder.rollback(mark)
-            del s.python.sites[sites:]
+            s.rollback(mark)
             plain = all(isinstance(item, ArrayV | ScalarV | TaggedScalar | Static) for item in value.items)
             if value.kind == "tuple" and plain and 0 < len(value.items) <= FEW:
                 return _one_of(s, value, number)
@@ -359,7 +358,7 @@ def set_item(s: Context, target: Value, index: Value, value: Value) -> None:
         if dict_items.set_item(s, target, index, value):
             return
         raise s.hand_back("item assignment to an object")
-    if isinstance(target, GrowV) and s.frames[-1].namespace.trusted:
+    if isinstance(target, GrowV) and s.frame.namespace.trusted:
         dynamic_lists.replace_item(s, target, index, value)
         return
     s.need_whole(target)

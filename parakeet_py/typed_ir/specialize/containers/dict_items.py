@@ -51,7 +51,7 @@ def item(s: Context, value: Value, index: Value) -> Value | None:
     source, name = source_of(s, value), _name(index)
     if source is None or name is None:
         return None
-    if (*source, KEYS) in s.hidden and known(index) not in keys_of(s, source):
+    if (*source, KEYS) in s.arguments.hidden and known(index) not in keys_of(s, source):
         raise s.hand_back(f"a dict without the key {known(index)!r}")
     return _held(s, source, name)
 

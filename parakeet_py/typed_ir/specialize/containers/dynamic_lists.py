@@ -95,7 +95,7 @@ def item_template(s: Context, held: Value, more: Sequence[Value] = ()) -> Templa
                 made = RowT(made)
             templates.append(made)
         case _:
-            raise NotGrown.at(s.frames[-1].function, s.builder.pos, f"a change of {s.describe(held)}")
+            raise NotGrown.at(s.frame.function, s.builder.pos, f"a change of {s.describe(held)}")
     templates += [template_of(item, varying=True) for item in more]
     return join_items(s, templates)
 
@@ -107,9 +107,7 @@ def join_items(s: Context, templates: Sequence[Template]) -> Template:
         template = nested_lists.normal(varying(template))
         joined = template if joined is None else nested_lists.normal(join.join(s, joined, template))
     if joined is not None and not all(isinstance(kind, Scalar) for kind in types_of(joined)):
-        raise NotGrown.at(
-            s.frames[-1].function, s.builder.pos, "a list of arrays or objects whose length depends on values"
-        )
+        raise NotGrown.at(s.frame.function, s.builder.pos, "a list of arrays or objects whose length depends on values")
     return joined
 
 
@@ -121,7 +119,7 @@ def grown_template(s: Context, left: Structure, right: Structure) -> Structure:
     items = join_items(s, [*_parts(left), *_parts(right)])
     # What is made a grown list on one path only is new memory, which needs no name of its own beside the other path's.
     some = any(isinstance(one.like, GrowV) and len(one.parts) > 1 for one in (left, right))
-    roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
+    roots: frozenset[int] = frozenset() if some else frozenset({s.memory.new_root()})
     for one in (left, right):
         # one that may be an argument is marked as that: Python must get the very list (`inputs.need_whole`)
         roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.arguments.list_roots.keys()
@@ -168,7 +166,11 @@ def as_grown(s: Context, value: Value, item: Template) -> GrowV:
     assert isinstance(value, TupleV)
     room = ir.Const(max(SMALLEST, len(value.items)), PYINT)
     columns = [
-        ArrayV(b.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column"), (room,), frozenset({s.new_root()}))
+        ArrayV(
+            b.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column"),
+            (room,),
+            frozenset({s.memory.new_root()}),
+        )
         for kind in kinds
     ]
     made = GrowV(py(len(value.items)), tuple(columns), item, nested_lists.new_pools(s, item))
@@ -189,7 +191,7 @@ def _recoded(s: Context, grown: GrowV, item: Template) -> GrowV:
     if nested_lists.has_rows(item):
         return nested_lists.recoded(s, grown, item)
     length = grown.length.operand
-    s.list_changes += bool(s.instances.items)
+    s.instances.list_changes += bool(s.instances.items)
     columns = generate(
         s, (length,), lambda point: encoded(s, join.leaves_of(s, plain_item_at(s, grown, point[0]), item))
     )
@@ -294,7 +296,7 @@ def with_room(s: Context, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
         made: list[Value] = []
         for column in grown.columns:
             var = b.emit1(ir.Alloc((room,)), Array(column.dtype, 1, "C"), name="column")
-            array = ArrayV(var, (room,), frozenset({s.new_root()}))
+            array = ArrayV(var, (room,), frozenset({s.memory.new_root()}))
             store_array(s, _in_use(s, array, length), _in_use(s, column, length))
             made.append(array)
         return made
@@ -450,12 +452,12 @@ def shown(s: Context, value: Value) -> Value:
             return ListV(_common(s, value, kinds, parts[0]), "table")
         case Structure(TupleV(kind="list"), ()):
             nothing = s.builder.emit1(ir.Alloc((length, ZERO)), Array("float64", 2, "C"), name="rows")
-            return ListV(ArrayV(nothing, (length, ZERO), frozenset({s.new_root()})), "table", True)
+            return ListV(ArrayV(nothing, (length, ZERO), frozenset({s.memory.new_root()})), "table", True)
         case Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
             dtype = np.result_type(*(np.dtype(part.dtype) for part in parts)).name
             extents = (length, ir.Const(len(parts), PYINT))
             table = s.builder.emit1(ir.Alloc(extents), Array(dtype, 2, "C"), name="rows")
-            array = ArrayV(table, extents, frozenset({s.new_root()}))
+            array = ArrayV(table, extents, frozenset({s.memory.new_root()}))
             for place, part in enumerate(parts):
                 store_array(s, make_view(s, array, (ZERO, ir.Const(place, PYINT)), [(0, length, ONE)]), part)
             return ListV(array, "table", True)

@@ -120,7 +120,7 @@ def joined(s: Context, left: Structure, right: Structure) -> Structure:
     if kinds[0] != kinds[1] and "dict" in kinds:
         raise s.unsupported("a name is a dict on one path and a set on another")
     some = any(isinstance(one.like, MapV) for one in (left, right))
-    roots: frozenset[int] = frozenset() if some else frozenset({s.new_root()})
+    roots: frozenset[int] = frozenset() if some else frozenset({s.memory.new_root()})
     entries = []
     for one in (left, right):
         if isinstance(one.like, MapV):

@@ -73,7 +73,7 @@ def change(s: Context, op: ssa.ChangeList) -> list[Value]:
     held, *args = s.settle([s.value(op.object), *(s.value(arg) for arg in op.args)])
     if isinstance(held, NeverV):
         return [NeverV()] * (2 if op.change in GIVING else 1)
-    s.list_changes += 1
+    s.instances.list_changes += 1
     put: list[Value] = []  # of whatever type it is
     if op.change in _ADDING and not isinstance(held, ArrayV | DictV | MapV):
         put = args[-1:]

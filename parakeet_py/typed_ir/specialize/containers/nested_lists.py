@@ -197,7 +197,7 @@ def _even(s: Context, length: ScalarV, many: ir.Operand) -> list[ArrayV]:
 
 def _column(s: Context, room: ir.Operand, kind: Scalar) -> ArrayV:
     var = s.builder.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column")
-    return ArrayV(var, (room,), frozenset({s.new_root()}))
+    return ArrayV(var, (room,), frozenset({s.memory.new_root()}))
 
 
 def of_table(s: Context, value: ListV) -> GrowV:

@@ -47,7 +47,7 @@ def _is_container(value: Value) -> bool:
 def given(s: Context, op: ssa.Op, nested: bool = False) -> list[Value]:
     """The lists and dicts among the arguments of a call, or the operands of another operation, that the function in
     which it stands changes; `nested`: those of them that hold others."""
-    frame = s.frames[-1]
+    frame = s.frame
     if frame.namespace.trusted:
         return []
     found = [one for one in ssa.operands_of(op) if isinstance(one, ssa.Var) and _is_container(s.value(one))]
@@ -136,7 +136,7 @@ def may_keep(callee: Value) -> bool:
 
 def check_made(s: Context, callee: Value, out: ssa.Var | None, result: Value) -> None:
     """Refuse a list or dict that changes and has been given by a function under the name of one that makes new ones."""
-    frame = s.frames[-1]
+    frame = s.frame
     if frame.namespace.trusted or not _is_container(result) or not may_keep(callee):
         return
     if out in _changed_variables(frame.function):

@@ -56,8 +56,8 @@ _BARE: frozenset[int] = frozenset()  # the list's own stores are not stores of t
 def template(s: Context, left: Structure, right: Structure) -> Structure | None:
     """The template of a list that has different lengths on two paths; None if it is no list of arrays of one kind."""
     kinds: set[tuple[str, int]] = set()
-    root = s.new_root()
-    roots = frozenset({s.new_root()})
+    root = s.memory.new_root()
+    roots = frozenset({s.memory.new_root()})
     bases: frozenset[int] = frozenset()
     fresh = True
     for one in (left, right):
@@ -142,7 +142,7 @@ def as_arrays(s: Context, like: ArraysV, value: Value) -> Value:
 
 def _column(s: Context, room: ir.Operand, kind: Array) -> ArrayV:
     var = s.builder.emit1(ir.Alloc((room,)), kind, name="column")
-    return ArrayV(var, (room,), frozenset({s.new_root()}))
+    return ArrayV(var, (room,), frozenset({s.memory.new_root()}))
 
 
 def _size(s: Context, extents: Sequence[ir.Operand]) -> ir.Operand:
@@ -188,7 +188,7 @@ def append(s: Context, held: ArraysV, item: Value) -> ArraysV:
     b = s.builder
     rank = len(held.places) - 1
     if not isinstance(item, ArrayV) or (item.dtype, item.rank) != (held.data.dtype, rank) or (item.order and rank > 1):
-        raise NotGrown.at(s.frames[-1].function, b.pos, "a list of arrays of different kinds, or in Fortran order")
+        raise NotGrown.at(s.frame.function, b.pos, "a list of arrays of different kinds, or in Fortran order")
     try:
         s.shadow(item, _made_here(s, item))
     except HandBack:

@@ -74,7 +74,7 @@ def extreme(s: Context, value: Value, key: Value | None, which: str) -> Value:
 
 def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[ArrayV]] | None:
     """The items, and the columns of their keys."""
-    mark, sites = s.builder.mark(), len(s.python.sites)
+    mark = s.checkpoint()
     items = _records(s, value)
     if items is not None:
         source = dynamic_lists.shown(s, items) if isinstance(items.item, Scalar) else items
@@ -84,8 +84,7 @@ def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[Arra
         keys = None if keyed is None else _key_columns(s, keyed)
         if keys is not None:
             return items, keys
-    s.builder.rollback(mark)
-    del s.python.sites[sites:]
+    s.rollback(mark)
     return None
 
 

@@ -37,14 +37,13 @@ def operator(s: Context, op: str, left: Value, right: Value) -> Value | None:
     if not (isinstance(left, MapV) and isinstance(right, MapV) and is_set(left) and is_set(right)):
         return None
     make = _OPERATORS.get(op)
-    mark, sites = s.builder.mark(), len(s.python.sites)
+    mark = s.checkpoint()
     try:
         made = None if make is None else make(s, left, right)
     except UnsupportedError:
         made = None
     if made is None:
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(mark)
     return replace(made, kind="worn") if isinstance(made, MapV) else made
 
 

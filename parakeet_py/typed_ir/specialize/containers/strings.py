@@ -39,7 +39,7 @@ def need(s: Context, value: Value) -> None:
     """Start again with a string that is an argument as a `TextV`; do nothing about other values."""
     found = s.arguments.texts.get(id(value))
     if found is not None and found[0] is value:
-        s.restart(Characters(found[1]))
+        s.facts.restart(Characters(found[1]))
 
 
 def is_text(value: Value) -> bool:

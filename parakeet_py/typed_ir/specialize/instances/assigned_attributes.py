@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def begin(s: Context) -> None:
     """What assigned attributes hold when the function is entered."""
-    for one in s.facts.of(AssignedAttribute) if s.facts.fields else ():
+    for one in s.facts.known.of(AssignedAttribute) if s.facts.known.fields else ():
         s.builder.fields[one.source] = s.assigned.before[one.source] = s.taken(one.source)
 
 
@@ -43,10 +43,10 @@ def assign(s: Context, cls: type, source: Source, new: Value) -> None:
         raise s.unsupported(f"{text} of one of several objects that may be the same")
     if source not in s.builder.fields:
         if _is_as_before(s, source):
-            s.learned.append(AssignedAttribute(source))
+            s.facts.learned.append(AssignedAttribute(source))
             s.assigned.before[source] = s.taken(source)
         else:
-            s.note(AssignedAttribute(source))
+            s.facts.note(AssignedAttribute(source))
     (settled,) = s.settle([new])
     if s.assigned.first is None:
         s.assigned.first = len(s.builder.outermost.statements)
@@ -64,7 +64,7 @@ def _only_outside(s: Context, text: str) -> None:
     if s.guards:
         raise s.unsupported(f"{text} inside `try`")
     if _in_element(s):
-        raise Sequential.at(s.frames[-1].function, s.builder.pos, f"{text} in an element function")
+        raise Sequential.at(s.frame.function, s.builder.pos, f"{text} in an element function")
 
 
 def _in_element(s: Context) -> bool:
@@ -83,8 +83,10 @@ def _stands_alone(s: Context, cls: type, source: Source) -> bool:
     Of arguments, and what these hold, the signature can say so.
     """
     owner = source[1:-1]
-    others: list[Source] = [("field", place) for place, spec in enumerate(s.signature.params) if _is_one(spec, cls)]
-    others += [hidden.source for hidden in s.signature.hidden if _is_one(hidden.spec, cls)]
+    others: list[Source] = [
+        ("field", place) for place, spec in enumerate(s.arguments.signature.params) if _is_one(spec, cls)
+    ]
+    others += [hidden.source for hidden in s.arguments.signature.hidden if _is_one(hidden.spec, cls)]
     for other in others:
         if other[1:] == owner:
             continue
@@ -116,7 +118,7 @@ class Cell:
 
 def new_cell(s: Context, value: Value) -> Value:
     """A cell that holds a value."""
-    cell = Cell(("local", s.new_root()))
+    cell = Cell(("local", s.memory.new_root()))
     set_contents(s, cell, value)
     return Static(cell)
 

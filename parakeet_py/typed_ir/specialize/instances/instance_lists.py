@@ -46,14 +46,14 @@ def change_items(s: Context, cls: Any) -> NoReturn:
     """Start again, with the items of lists as references."""
     if cls in s.instances.items:
         raise s.unsupported("an object changed that may have other names, or is in a list")
-    s.restart(ReferencedItems(cls))
+    s.facts.restart(ReferencedItems(cls))
 
 
 def reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:
     """The item at a place."""
     if not isinstance(grown.item, Structure) or not isinstance(grown.item.like, InstanceV):
         raise s.unsupported("objects that change, in tuples in a list")
-    return ItemV(ScalarV(index), grown, s.list_changes, s.loops.looping)
+    return ItemV(ScalarV(index), grown, s.instances.list_changes, s.loops.looping)
 
 
 def entering(s: Context, value: Value, held: Value) -> Value:
@@ -98,7 +98,7 @@ def must_stay(s: Context, grown: GrowV) -> None:
 
 def _use(s: Context, item: ItemV) -> InstanceV:
     """Where a reference is looked at: the list must not have grown since; the instance is that of the template."""
-    if item.version != s.list_changes:
+    if item.version != s.instances.list_changes:
         raise s.unsupported("an object of a list that has changed since")
     if item.depth < s.loops.looping:
         s.instances.used.append(item.depth)
@@ -110,7 +110,7 @@ def _use(s: Context, item: ItemV) -> InstanceV:
 def after_loop(s: Context, changed: int, used: int, values: Sequence[Value]) -> None:
     """At the end of a loop's body, before which lists had been changed and references used so many times."""
     early = any(depth < s.loops.looping for depth in s.instances.used[used:])
-    if s.list_changes > changed and (early or any(map(_holds_reference, values))):
+    if s.instances.list_changes > changed and (early or any(map(_holds_reference, values))):
         raise s.unsupported("an object of a list that a loop changes")
 
 

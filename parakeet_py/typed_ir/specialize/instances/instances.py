@@ -81,7 +81,7 @@ def class_of(value: Value) -> Any:
 
 def makes(s: Context, target: Any) -> bool:
     """Is this a class whose instances can be made of their attributes?"""
-    if not s.instances.wanted or not isinstance(target, type) or s.frames[-1].namespace.trusted:
+    if not s.instances.wanted or not isinstance(target, type) or s.frame.namespace.trusted:
         return False
     bases = target.__mro__[:-1]
     return bool(
@@ -156,8 +156,8 @@ def make(s: Context, cls: Any, args: Sequence[Value], kwargs: dict[str, Value]) 
     _guard(s, cls)
     known = s.instances
     known.made = True
-    site = (s.path, s.pos)
-    made = Made(cls, site, s.new_root(), len(s.procedures.active), s.builder.scopes[-1])
+    site = (s.frame.path, s.frame.pos)
+    made = Made(cls, site, s.memory.new_root(), len(s.procedures.active), s.builder.scopes[-1])
     ref = RefV(made)
     for name in known.declared.get(site, ()):
         s.builder.fields[_source(made, name)] = UnboundV()
@@ -344,7 +344,7 @@ def change_later(s: Context, value: InstanceV) -> None:
     if value.sites <= s.instances.changing:
         instance_lists.change_items(s, value.cls)
     for site in value.sites - s.instances.changing:
-        s.note(ChangingInstance(site))
+        s.facts.note(ChangingInstance(site))
 
 
 def _assign(s: Context, value: Value, name: str, new: Value) -> None:
@@ -368,7 +368,7 @@ def _assign(s: Context, value: Value, name: str, new: Value) -> None:
         raise s.unsupported(f"assignment to the attribute .{name} inside `try`")
     if s.elements.in_body and made.root <= s.elements.element_roots:
         where = f"assignment to the attribute .{name} in an element function"
-        raise Sequential.at(s.frames[-1].function, b.pos, where)
+        raise Sequential.at(s.frame.function, b.pos, where)
     if made in s.instances.kept:
         instance_lists.change_items(s, cls)
     source = _source(made, name)
@@ -376,7 +376,7 @@ def _assign(s: Context, value: Value, name: str, new: Value) -> None:
         declared = s.instances.declared.get(made.site, ())
         if name in declared:
             raise s.unsupported(f"the attribute .{name}, which an object gets later")
-        s.note(InstanceAttribute(made.site, name))
+        s.facts.note(InstanceAttribute(made.site, name))
     (b.fields[source],) = s.settle([new])
 
 
@@ -415,7 +415,7 @@ def call_method(s: Context, value: Value, name: str, args: list[Value], kwargs: 
 
 def super_of(s: Context) -> Value:
     """super()"""
-    frame = s.frames[-1]
+    frame = s.frame
     cell = frame.namespace.cells.get("__class__")
     params = frame.function.params
     first = frame.env.get(params[0].var) if params else None

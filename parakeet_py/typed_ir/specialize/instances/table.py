@@ -27,6 +27,7 @@ class Instances:
         self.items = dict.fromkeys(one.cls for one in facts.of(ReferencedItems))  # classes that change in lists
         self.made = False  # is there any?
         self.refs = False  # is there one that changes?
+        self.list_changes = 0  # how many statements have changed lists
         self.used: list[int] = []  # depths of references into lists, used in loops that did not begin before them
         self.kept: set[Made] = set()  # those that changed, and are values somewhere
         self.returned: dict[Any, list[Any]] = {}  # the tokens of those in the result, by class

@@ -108,7 +108,7 @@ def _reduce_axes(s: Context, array: Value, axes: Value, inits: Value, contribute
         return TupleV(tuple(ScalarV(out) for out in b.emit(op, *kinds, name="reduce")))
     outs = b.emit(op, *(Array(kind.dtype, len(kept), "C") for kind in kinds), name="reduce")
     nonunit = tuple(array.is_nonunit(axis) for axis in kept)
-    made = [ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit) for out in outs]
+    made = [ArrayV(out, extents, frozenset({s.memory.new_root()}), False, nonunit) for out in outs]
     if canonical(kept):
         made = [transpose(s, one, inverse(kept)) for one in made]
     return TupleV(tuple(made))
@@ -165,7 +165,7 @@ def _scan_axis(
     op = ir.Scan(extents, points, order.index(along), body, (b.cast(start, kind),), fold, whole)
     out = b.emit1(op, Array(kind.dtype, array.rank, "C"), name="scan")
     nonunit = tuple(array.is_nonunit(axis) for axis in order)
-    return transpose(s, ArrayV(out, extents, frozenset({s.new_root()}), False, nonunit), inverse(order))
+    return transpose(s, ArrayV(out, extents, frozenset({s.memory.new_root()}), False, nonunit), inverse(order))
 
 
 @handles(words.nonzero)
@@ -232,7 +232,7 @@ def _allocate(s: Context, shape: Value, dtype: Value, order: Value | None = None
         axes = canonical(chosen)
     extents = tuple(extents[axis] for axis in axes) if axes else extents
     var = s.builder.emit1(ir.Alloc(extents), Array(name, len(extents), "C"), name="new")
-    array = ArrayV(var, extents, frozenset({s.new_root()}))
+    array = ArrayV(var, extents, frozenset({s.memory.new_root()}))
     return transpose(s, array, inverse(axes)) if axes else array
 
 

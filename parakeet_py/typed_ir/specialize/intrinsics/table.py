@@ -78,4 +78,4 @@ def rank0(s: Context, operand: ir.Operand) -> ArrayV:
     """A new 0-d array."""
     var = s.builder.emit1(ir.Alloc(()), Array(ir.dtype_of(operand), 0, "C"), name="scalar")
     s.builder.emit(ir.Store(var, (), s.builder.cast(operand, Scalar(ir.dtype_of(operand)))))
-    return ArrayV(var, (), frozenset({s.new_root()}))
+    return ArrayV(var, (), frozenset({s.memory.new_root()}))

@@ -172,7 +172,7 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
             raise s.unsupported(f"{reason}, with a list or dict that is changed")
     key = site_key(s, let.pos, type(let.op).__name__)
     if isinstance(let.op, ssa.Attribute) and isinstance(values[0], ObjectV):
-        seen = s.observed.find(key)
+        seen = s.python.observed.find(key)
         if isinstance(seen, ObjectSpec) and seen.type in _METHODS:
             return MethodV(values[0], let.op.name)  # looked up when it is called
         if seen is not None and s.loops.looping:
@@ -184,21 +184,21 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
 def opaque_box(s: Context, value: Value, reason: str = "values of different types meet") -> ObjectV:
     """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
     s.shadows.shown(roots_of(value))
-    made = emit_opaque(s, "same", [value], {}, site_key(s, s.pos, "same"), reason, ANY)
+    made = emit_opaque(s, "same", [value], {}, site_key(s, s.frame.pos, "same"), reason, ANY)
     assert isinstance(made, ObjectV)
     return made
 
 
 def opaque_truth(s: Context, value: Value) -> ir.Operand:
     """bool(value), done by Python."""
-    made = emit_opaque(s, "truth", [value], {}, site_key(s, s.pos, "truth"), "the truth of an object", _BOOL)
+    made = emit_opaque(s, "truth", [value], {}, site_key(s, s.frame.pos, "truth"), "the truth of an object", _BOOL)
     assert isinstance(made, ScalarV)
     return made.operand
 
 
 def site_key(s: Context, pos: ssa.Pos, name: str) -> Key:
     """The key of an operation, which is that of the evaluator."""
-    return (*s.path, s.frames[-1].function.filename, pos, name)
+    return (*s.frame.path, s.frame.function.filename, pos, name)
 
 
 def emit_opaque(
@@ -236,9 +236,9 @@ def emit_opaque(
     text = describe_operation(operation, values)
     if s.loops.looping and operation.partition(":")[0] in _CHEAP:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
-    if s.strict:
+    if s.python.strict:
         raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
-    observed = s.observed.find(key)
+    observed = s.python.observed.find(key)
     if observed is CHANGED:
         for value in (*values, *keywords.values()):
             s.need_whole(value)
@@ -251,7 +251,7 @@ def emit_opaque(
     if wants_result and result is None:
         if observed is None:
             need = NeedObservation(key, reason, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
-            if not s.guess:
+            if not s.python.guess:
                 raise need
             s.python.guessed.append(need)
             s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
@@ -268,7 +268,7 @@ def emit_opaque(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
     foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
-    line, trace = s.pos.line, entries(s.builder.pos)
+    line, trace = s.frame.pos.line, entries(s.builder.pos)
     made_site = OpaqueSite(
         operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
     )
@@ -325,11 +325,8 @@ def _has_own_methods(s: Context, value: Value) -> bool:
 
 def _class_of(s: Context, value: ObjectV) -> type | None:
     """The class of an object, if it is known."""
-    index, split = s.arguments.leaf_param.get(value.var), len(s.signature.params)
-    if index is None:
-        spec: Spec | None = s.arguments.object_specs.get(value.var)
-    else:
-        spec = s.signature.params[index] if index < split else s.signature.hidden[index - split].spec
+    index = s.arguments.leaf_param.get(value.var)
+    spec = s.arguments.object_specs.get(value.var) if index is None else s.arguments.spec(index)
     return spec.type if isinstance(spec, ObjectSpec) and spec != ANY else None
 
 
@@ -517,7 +514,7 @@ def result_value(s: Context, spec: Spec, outs: list[ir.Var], roots: frozenset[in
         case ArraySpec(_, rank, _, _, writeable):
             var = outs.pop(0)
             extents = tuple(s.dim(var, axis) for axis in range(rank))
-            return ArrayV(var, extents, roots | {s.new_root()}, not writeable, (False,) * rank)
+            return ArrayV(var, extents, roots | {s.memory.new_root()}, not writeable, (False,) * rank)
         case ScalarSpec():
             return ScalarV(outs.pop(0))
         case ObjectSpec():

@@ -46,17 +46,13 @@ def needs_captured_names(value: Value) -> bool:
 
 def check_left(s: Context, value: Value, frame: Frame) -> None:
     """A function that is left may not hand out nested functions with names that may be bound again after that."""
-    if not s.has_unsteady:
-        return
-    made = tuple(_made_in(frame.function))
-    around = frozenset(var.name for var in frame.function.captures)
     inside = frame.function.name == "element"
     if inside and isinstance(value, ComprehensionV):
         return  # it is used up before the next item comes, or the frontend has refused it
     for closure in _closures(value):
         names = frozenset(closure.function.unsteady if not closure.free else ())
-        if not inside and any(closure.function is one for one in made):
-            names &= around  # its own names are bound no more
+        if names and not inside and any(closure.function is one for one in _made_in(frame.function)):
+            names &= frozenset(var.name for var in frame.function.captures)  # its own names are bound no more
         if names:
             name = min(names)
             raise s.unsupported(f"a function that uses `{name}`, which may be bound again, is kept")

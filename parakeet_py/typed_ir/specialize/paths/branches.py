@@ -43,7 +43,7 @@ def _branch(
 ) -> list[Value]:
     b = s.builder
     sides = []
-    before, sources, roots = assigned_attributes.carried(s), assigned_attributes.carried_sources(s), s.roots
+    before, sources, roots = assigned_attributes.carried(s), assigned_attributes.carried_sources(s), s.memory.newest
     for run, holds in ((then, True), (orelse, False)):
         assigned_attributes.take(s, before)
         with b.block() as statements:

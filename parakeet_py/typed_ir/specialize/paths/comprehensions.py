@@ -66,28 +66,25 @@ def compute(s: Context, value: ComprehensionV) -> Value:
     """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
     if iterator_consumption.is_lazy(value.iterable):
         return generators.as_list(s, value) if value.kind != "tuple" and not value.flatten else _grown(s, value)
-    mark, sites = s.builder.mark(), len(s.python.sites)
+    mark = s.checkpoint()
     try:
         return _at_once(s, value)
     except Sequential:
         if value.flatten or iterables.static_items(value.iterable) is not None:
             raise
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(mark)
         if assigned_attributes.carried(s):
             return _grown(s, value)  # a loop that carries what its elements assign
         return _one_by_one(s, value)
     except LengthDepends:
         if value.kind == "tuple":
             raise s.unsupported("a tuple whose length depends on data") from None
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(mark)
         return _grown(s, value)
     except ArrayElements:
         if value.kind == "tuple":
             raise
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(mark)
         return _of_arrays(s, value)
 
 
@@ -129,12 +126,11 @@ def _grown(s: Context, value: ComprehensionV) -> Value:
     items = value.iterable
     known = iterables.static_items(items)
     if isinstance(items, TupleV) and dynamic_lists.is_uniform(items) and not value.flatten:
-        mark, sites = s.builder.mark(), len(s.python.sites)
+        mark = s.checkpoint()
         try:
             return _at_once(s, replace(value, iterable=dynamic_lists.shown(s, dynamic_lists.of_scalars(s, items))))
         except Sequential:
-            s.builder.rollback(mark)
-            del s.python.sites[sites:]
+            s.rollback(mark)
     if known is not None and not value.flatten:
         return _chosen(s, value, known)
     parts = [items, value.element, value.condition or lift(None), lift(value.flatten)]
@@ -188,11 +184,11 @@ def _one_by_one(s: Context, value: ComprehensionV) -> Value:
     """A loop over the items, which stores the elements that are wanted."""
     b = s.builder
     length, item_at = iterables.positions(s, value.iterable)
-    mark = b.mark()
+    mark = s.checkpoint()
     index = s.index_var("i", length)
     with b.block():
         like = _scalar(s, s.call(value.element, [item_at(index)], {}))
-    b.rollback(mark)
+    s.rollback(mark)
     if isinstance(like, TaggedScalar):
         raise s.unsupported("a comprehension with elements of several types, computed one by one")
     out = b.emit1(ir.Alloc((length,)), Array(like.dtype, 1, "C"), name="items")
@@ -217,13 +213,13 @@ def _one_by_one(s: Context, value: ComprehensionV) -> Value:
     (made,) = b.emit(ir.For(index, ZERO, length, ONE, (count,), (ZERO,), body), PYINT, name="count")
     b.nonnegative.add(made)
     b.small.add(made)
-    array = ArrayV(out, (length,), frozenset({s.new_root()}))
+    array = ArrayV(out, (length,), frozenset({s.memory.new_root()}))
     return _as_list(s, [make_view(s, array, (ZERO,), [(0, made, ONE)])], like)
 
 
 def _stores_in_rows(s: Context) -> bool:
     """Does the function assign items of items, so that a list of lists should be an array?"""
-    frame = s.frames[-2] if s.frames[-1].function.name in ("element", "condition") else s.frames[-1]
+    frame = s.frames[-2] if s.frame.function.name in ("element", "condition") else s.frame
     made = {let.outs[0] for let in frame.function.statements() if isinstance(let.op, ssa.Subscript)}
     return any(isinstance(let.op, ssa.SetItem) and let.op.object in made for let in frame.function.statements())
 
@@ -231,20 +227,20 @@ def _stores_in_rows(s: Context) -> bool:
 def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value | None:
     """A comprehension whose elements are arrays of one shape: they become the rows of one array, filled in a loop."""
     b = s.builder
-    mark, before, held = b.mark(), s.roots, assigned_attributes.carried(s)
+    mark, before, held = s.checkpoint(), s.memory.newest, assigned_attributes.carried(s)
     index = s.index_var("i", length)
     with b.block():
         item = s.call(value.element, [item_at(index)], {})
         if isinstance(item, ComprehensionV):
             raise s.unsupported("a list of iterators")
         if any(new is not old for new, old in zip(assigned_attributes.carried(s), held, strict=False)):
-            raise Sequential.at(s.frames[-1].function, b.pos, "an assignment by the elements of a comprehension")
+            raise Sequential.at(s.frame.function, b.pos, "an assignment by the elements of a comprehension")
         record = _record(s, item, before)
         empty = isinstance(item, TupleV) and item == TupleV((), "list")
         item = first = dynamic_lists.shown(s, item) if record is None else item
         if record is None and isinstance(item, TupleV | ListV):
             first = s.as_array(item)
-    b.rollback(mark)
+    s.rollback(mark)
     if empty:
         return GrowV(ScalarV(length), (), Structure(TupleV((), "list"), ()))
     if record is not None:
@@ -256,14 +252,12 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
     shown = frozenset(root for root in s.shadows.behind(roots_of(item)) if root <= before)
     inner = [b.hoisted(extent) for extent in first.extents]
     if None in inner:
-        raise ArrayElements.at(
-            s.frames[-1].function, b.pos, "a comprehension whose elements are arrays of varying shape"
-        )
+        raise ArrayElements.at(s.frame.function, b.pos, "a comprehension whose elements are arrays of varying shape")
     own = tuple(extent for extent in inner if extent is not None)
     extents = (length, *own)
     room = (length, *map(b.max0, own))  # an element that cannot have such extents raises before it is stored
     out = b.emit1(ir.Alloc(room), Array(first.dtype, len(extents), "C"), name="rows")
-    array = ArrayV(out, extents, frozenset({s.new_root()}))
+    array = ArrayV(out, extents, frozenset({s.memory.new_root()}))
     index = s.index_var("i", length)
     with b.block() as statements:
         row = dynamic_lists.shown(s, s.call(value.element, [item_at(index)], {}))
@@ -296,7 +290,7 @@ def _record(s: Context, item: Value, before: int) -> Structure | None:
 
 def _of_tuples(s: Context, value: ComprehensionV, template: Structure) -> Value:
     """A list of tuples: a column for each of their parts, all computed by one operator."""
-    mark, sites = s.builder.mark(), len(s.python.sites)
+    mark = s.checkpoint()
     length, item_at = iterables.positions(s, value.iterable)
 
     def point(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
@@ -308,8 +302,7 @@ def _of_tuples(s: Context, value: ComprehensionV, template: Structure) -> Value:
     try:
         return GrowV(ScalarV(length), tuple(generate(s, (length,), point)), template)
     except Sequential:
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(mark)
         return _grown(s, value)
 
 
@@ -357,17 +350,17 @@ def _compressed(
     count, *outs = b.emit(op, PYINT, *(Array(ir.dtype_of(leaf), 1, "C") for leaf in leaves), name="list")
     b.nonnegative.add(count)
     b.small.add(count)
-    return _as_list(s, [ArrayV(out, (count,), frozenset({s.new_root()})) for out in outs], result)
+    return _as_list(s, [ArrayV(out, (count,), frozenset({s.memory.new_root()})) for out in outs], result)
 
 
 def _guarded(s: Context, wanted: ir.Operand, element: Callable[[], ScalarV | TaggedScalar]) -> ScalarV | TaggedScalar:
     """An element that is computed only where it is wanted, if computing it could raise."""
     b = s.builder
-    mark, start = b.mark(), len(b.scopes[-1].statements)
+    mark, start = s.checkpoint(), len(b.scopes[-1].statements)
     result = element()
     if isinstance(wanted, ir.Const) or not may_raise(b.scopes[-1].statements[start:]):
         return result
-    b.rollback(mark)
+    s.rollback(mark)
     nothing: Value = NeverV()
     if isinstance(result, ScalarV):
         nothing = ScalarV(ir.Const(np.dtype(result.dtype).type(0).item(), result.type))
@@ -406,18 +399,18 @@ def _flattened(s: Context, value: ComprehensionV) -> Value:
         return descend(inner, indices[1:], wanted)
 
     while True:
-        mark = b.mark()
+        mark = s.checkpoint()
         indices = tuple(s.index_var(f"i{axis}", extent) for axis, extent in enumerate(extents))
         with b.block() as statements, s.element_function():
             keep, result = descend(value, indices, TRUE)
             leaves = [] if result is None else _leaves(s, result)
         if result is not None:
             break
-        b.rollback(mark)
+        s.rollback(mark)
         length = b.hoisted(extents.pop())
         if length is None:
             text = "a comprehension in which the length of a loop depends on the item of another"
-            raise ArrayElements.at(s.frames[-1].function, b.pos, text)
+            raise ArrayElements.at(s.frame.function, b.pos, text)
         extents.append(length)
     space = tuple(extents)
     if not conditional:
@@ -431,7 +424,7 @@ def _flattened(s: Context, value: ComprehensionV) -> Value:
             b.pure(ir.Reshape(out, (total,)), Array(kind, 1, "C"), name="list")
             for out, kind in zip(outs, kinds, strict=True)
         ]
-        return _as_list(s, [ArrayV(one, (total,), frozenset({s.new_root()})) for one in flat], result)
+        return _as_list(s, [ArrayV(one, (total,), frozenset({s.memory.new_root()})) for one in flat], result)
     return _compressed(s, space, indices, statements, keep, result, leaves)
 
 
@@ -443,7 +436,7 @@ def _scalar(s: Context, value: Value) -> ScalarV | TaggedScalar:
     number = None if isinstance(value, ComprehensionV) else s.numeric(value)
     if isinstance(number, ArrayV):
         text = "a comprehension over run-time lengths whose elements are arrays"
-        raise ArrayElements.at(s.frames[-1].function, s.builder.pos, text)
+        raise ArrayElements.at(s.frame.function, s.builder.pos, text)
     if not isinstance(number, ScalarV):
         raise s.unsupported("a comprehension over run-time lengths whose elements are not scalars")
     return number

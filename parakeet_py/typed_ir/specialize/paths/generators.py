@@ -57,7 +57,7 @@ def begun(s: Context, frame: Frame) -> GeneratorV:
     """A call of a generator function."""
     names = [param.var for param in frame.function.params] if _is_plain(frame) else frame.env
     sees_lists = any(_may_change(s, value) for value in (*(frame.env[name] for name in names), *frame.free.values()))
-    return GeneratorV(frame, s.list_changes if sees_lists else -1)
+    return GeneratorV(frame, s.instances.list_changes if sees_lists else -1)
 
 
 def _may_change(s: Context, value: Value) -> bool:
@@ -81,7 +81,7 @@ def turns(s: Context, value: Value, turn: Turn) -> None:
     match value:
         case GeneratorV(frame, changes):
             _walk(s, frame, turn)
-            if changes not in (-1, s.list_changes):
+            if changes not in (-1, s.instances.list_changes):
                 raise s.unsupported("a generator over lists, one of which is changed before its end")
         case ComprehensionV(_, iterable, element, condition, False):
 
@@ -115,36 +115,37 @@ def _walk(s: Context, frame: Frame, turn: Turn) -> None:
     if s.guards or s.procedures.active:
         raise s.unsupported(f"a loop over a generator {'inside `try`' if s.guards else 'in a recursion'}")
     if s.elements.in_body:
-        raise Sequential.at(s.frames[-1].function, s.builder.pos, "a loop over a generator in an element function")
-    depth, path, looping, yields = len(s.frames), s.path, s.loops.looping, len(s.yields)
-    pos, place = s.pos, s.builder.pos
+        raise Sequential.at(s.frame.function, s.builder.pos, "a loop over a generator in an element function")
+    depth, looping, place = len(s.frames), s.loops.looping, s.builder.pos
 
     def here(item: Value) -> Value:
         """The consumer's turn: where it stands."""
-        own, own_path, own_pos, own_place = s.frames[depth:], s.path, s.pos, s.builder.pos
-        above = s.yields[yields:]
-        del s.frames[depth:], s.yields[yields:]
-        s.path, s.pos, s.builder.pos = path, pos, place
+        own, own_place = s.frames[depth:], s.builder.pos
+        del s.frames[depth:]
+        s.builder.pos = place
         s.loops.unrolling += 1
         try:
             return turn(item)
         finally:
             s.loops.unrolling -= 1
             s.frames += own
-            s.yields += above
-            s.path, s.pos, s.builder.pos = own_path, own_pos, own_place
+            s.builder.pos = own_place
 
-    s.yields.append(here)
+    frame.consumer = here
     try:
         s.inlined(frame)
     finally:
-        del s.yields[yields:]
         s.loops.looping = looping
+
+
+def _consumers(s: Context) -> list[Turn]:
+    """Of the generators that are gone through at this place, the innermost last."""
+    return [frame.consumer for frame in s.frames if frame.consumer is not None]
 
 
 @builtin(yielded)
 def _yielded(s: Context, item: Value) -> Value:
-    return s.yields[-1](item)
+    return _consumers(s)[-1](item)
 
 
 @builtin(steps)
@@ -163,7 +164,7 @@ def _item_of(s: Context, item: Value) -> Value:
 def _next(s: Context, items: Value, default: Value | None = None) -> Value:
     if not (is_lazy(items) or isinstance(items, ComprehensionV)):
         raise s.hand_back("next of an iterator")
-    if default is None and s.yields:
+    if default is None and _consumers(s):
         raise s.unsupported("next() in a generator, where StopIteration is an error")
     return s.call_plain("lazy_next", [items]) if default is None else s.call_plain("lazy_next_or", [items, default])
 
@@ -171,7 +172,7 @@ def _next(s: Context, items: Value, default: Value | None = None) -> Value:
 @contextmanager
 def cells(s: Context, values: list[Value]) -> Iterator[list[assigned_attributes.Cell]]:
     """Cells for what a consumer carries; they are gone at the end."""
-    made = [assigned_attributes.Cell(("local", s.new_root())) for _ in values]
+    made = [assigned_attributes.Cell(("local", s.memory.new_root())) for _ in values]
     for cell, value in zip(made, values, strict=True):
         assigned_attributes.set_contents(s, cell, value)
     yield made
@@ -181,7 +182,7 @@ def cells(s: Context, values: list[Value]) -> Iterator[list[assigned_attributes.
 
 def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
     """A loop over items of a generator."""
-    if s.unroll_wanted(op):
+    if id(op) in s.loops.unroll:
         raise s.unsupported("a loop over a generator whose body needs an index by value")
     with cells(s, [py(False), *inits]) as (stopped, *held):
 

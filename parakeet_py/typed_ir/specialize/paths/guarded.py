@@ -58,7 +58,7 @@ class Guard:
         self.keeps = keeps  # the exceptions, for handlers that look at them
         self.base = s.builder.scopes[-1]
         self.opened: list[_Opened] = []
-        self.roots = s.roots  # roots up to this one are older
+        self.roots = s.memory.newest  # roots up to this one are older
         self.sources = list(s.builder.fields)
 
     def is_open(self, s: Context) -> bool:

@@ -86,7 +86,7 @@ def uses(s: Context, function: ssa.Function, var: ssa.Var) -> int:
 
 def is_passed_on(s: Context, var: ssa.Var) -> bool:
     """Is a variable of the present function only read by what takes formatted strings (calls, `raise`, `assert`, +)?"""
-    return var not in _readers_of(s, s.frames[-1].function).elsewhere
+    return var not in _readers_of(s, s.frame.function).elsewhere
 
 
 def is_used_at_once(s: Context, var: ssa.Var) -> bool:
@@ -95,7 +95,7 @@ def is_used_at_once(s: Context, var: ssa.Var) -> bool:
     Another string takes it in, it is raised, or a function in C or a method gets it. (Functions in Python may change
     what it shows before they use it.)
     """
-    known = _readers_of(s, s.frames[-1].function)
+    known = _readers_of(s, s.frame.function)
     reader = known.following.get(var)
     if reader is None or var in known.elsewhere or known.counts.get(var, 0) > 1:
         return False
@@ -205,7 +205,7 @@ def _is_for_strings(op: ssa.Op) -> bool:
 
 def check_statement(s: Context, let: ssa.Let, values: Sequence[Value]) -> None:
     """Refuse an iterator that a statement of the user's has made, if it may be used more than once."""
-    frame = s.frames[-1]
+    frame = s.frame
     if frame.namespace.trusted:
         return
     made = [holds_iterator(value) for value in values]
@@ -261,7 +261,7 @@ def holds_iterator(value: Value) -> bool:
 
 def arguments(s: Context, items: Sequence[ssa.Item], values: list[Value]) -> list[Value]:
     """The arguments of a call; a list that only this call reads is marked so: its array may be taken over."""
-    function = s.frames[-1].function
+    function = s.frame.function
     if any(isinstance(item, ssa.Star) for item in items):
         return values
     return [

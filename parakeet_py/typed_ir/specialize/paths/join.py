@@ -61,7 +61,7 @@ def join(s: Context, left: Template, right: Template) -> Template:
         assert found is not None
         return found
     match left, right:
-        case Scalar(), Scalar() if s.frames[-1].namespace.trusted:
+        case Scalar(), Scalar() if s.frame.namespace.trusted:
             return join_scalars(s, left, right)
         case ((Scalar() | EitherT()), (Scalar() | EitherT())):
             kinds = union_of_kinds(kinds_of(left), kinds_of(right))
@@ -78,7 +78,7 @@ def join(s: Context, left: Template, right: Template) -> Template:
             container = s.join_containers(left, right)
             if container is not None:
                 return container
-    if not s.frames[-1].namespace.trusted:
+    if not s.frame.namespace.trusted:
         variant = s.join_as_union(left, right)
         if variant is not None:
             return variant
@@ -126,7 +126,7 @@ def join_or_box(s: Context, left: Template, right: Template) -> Template:
     try:
         return join(s, left, right)
     except UnsupportedError:
-        if s.elements.in_body or s.loops.looping or s.strict or s.frames[-1].namespace.trusted:
+        if s.elements.in_body or s.loops.looping or s.python.strict or s.frame.namespace.trusted:
             raise
         return Structure(ObjectV(ir.Var("any", OBJECT), any=True), ())
 

@@ -110,7 +110,7 @@ def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> li
     if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
         return _independent_loop(s, op, iterable)
     bounds = [int(bound.value.real) for bound in (start, stop, step) if isinstance(bound, ir.Const)]
-    if s.unroll_wanted(op) and len(bounds) == 3 and len(numbers := range(*bounds)) <= MAX_UNROLL:
+    if id(op) in s.loops.unroll and len(bounds) == 3 and len(numbers := range(*bounds)) <= MAX_UNROLL:
         return _unroll(s, op, [item_at(ir.Const(number, PYINT)) for number in numbers], inits)
     return _counted_loop(s, op, start, stop, step, item_at, inits)
 
@@ -174,8 +174,8 @@ def _counted_loop(
     try:
         (block,), params, templates = _fixed_point(s, op, templates, body)
     except NotGrown:
-        if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and not s.unroll_wanted(op):
-            s.restart(WrittenOut.of(op), "the index of a loop has to be known here")
+        if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and id(op) not in s.loops.unroll:
+            s.facts.restart(WrittenOut.of(op), "the index of a loop has to be known here")
         raise
     starts = _leaves(s, inits, templates)
     kinds = [kind for template in templates for kind in types_of(template)]
@@ -256,8 +256,8 @@ def _fixed_point(
 ) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[Template]]:
     """Specialize a loop's blocks, the condition's before the body's, until the templates of its params hold."""
     b = s.builder
-    before = s.roots
-    inside = s.new_root()  # all memory made by an iteration
+    before = s.memory.newest
+    inside = s.memory.new_root()  # all memory made by an iteration
     sites, sources, fields_before = (
         len(s.python.sites),
         assigned_attributes.carried_sources(s),
@@ -292,7 +292,7 @@ def _fixed_point(
             blocks.append(ir.Block(tuple(statements), (test,)))
         with b.block() as statements:
             held = enter()
-            changed, used = s.list_changes, len(s.instances.used)
+            changed, used = s.instances.list_changes, len(s.instances.used)
             with _looping(s, before):
                 results = body()
                 instance_lists.after_loop(s, changed, used, results)
@@ -313,7 +313,7 @@ def _fixed_point(
             if joined == templates:
                 leaves = _leaves(s, results, templates)
         if joined == templates:
-            s.remember_templates(op, templates)
+            s.loops.remember(s.frame.path, op, templates)
             return [*blocks, ir.Block(tuple(statements), (*stop, *leaves))], tuple(params), templates
         templates = joined
     raise s.unsupported("the types of a loop's variables do not settle")

@@ -81,8 +81,8 @@ def tagged_operand(s: Context, op: ssa.Op) -> TaggedScalar | None:
 def _tagged(s: Context, op: ssa.Op) -> Iterator[TaggedScalar]:
     if isinstance(op, _INDIFFERENT):
         return
-    held = [operand for operand in ssa.operands_of(op) if isinstance(operand, ssa.Var) and operand in s.frames[-1].env]
-    if not any(_may_hold(s.frames[-1].env[operand]) for operand in held):
+    held = [operand for operand in ssa.operands_of(op) if isinstance(operand, ssa.Var) and operand in s.frame.env]
+    if not any(_may_hold(s.frame.env[operand]) for operand in held):
         return
     if isinstance(op, ssa.Call) and _looks_into(s, op):
         return  # chosen where the function uses it
@@ -128,7 +128,7 @@ def _looks_inside(s: Context, op: ssa.Op, operand: ssa.Var) -> bool:
 
 def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     """The value of a statement one of whose operands is, or holds, a scalar of several types."""
-    env = s.frames[-1].env
+    env = s.frame.env
     kinds = tagged.kinds
     own = {
         operand: env[operand] for operand in ssa.operands_of(let.op) if isinstance(operand, ssa.Var) and operand in env
@@ -194,8 +194,7 @@ def handed_back(s: Context, run: Callable[[], Value | None]) -> str | None:
 
 def tried(s: Context, run: Callable[[], Value | None], reasons: list[str]) -> object:
     """What type of value an operation would give; nothing of it is kept. Why Python would do it goes into `reasons`."""
-    b, sites, frames = s.builder, len(s.python.sites), len(s.frames)
-    mark = b.mark()
+    start, sites = s.checkpoint(), len(s.python.sites)
     try:
         result = run()
         return () if result is None else _key(template_of(result, varying=True))
@@ -203,8 +202,7 @@ def tried(s: Context, run: Callable[[], Value | None], reasons: list[str]) -> ob
         return error
     finally:
         reasons.extend(site.reason for site in s.python.sites[sites:])
-        del s.frames[frames:], s.python.sites[sites:]
-        b.rollback(mark)
+        s.rollback(start)
 
 
 def _key(template: Template) -> object:

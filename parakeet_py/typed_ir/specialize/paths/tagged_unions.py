@@ -273,7 +273,7 @@ def variant_operand(s: Context, op: ssa.Op) -> ssa.Var | None:
     """An operand of several kinds that an operation has to resolve."""
     if isinstance(op, _PLACED):
         return None
-    env = s.frames[-1].env
+    env = s.frame.env
     for operand in ssa.operands_of(op):
         if not isinstance(operand, ssa.Var):
             continue
@@ -329,7 +329,7 @@ def _is_inlined(s: Context, op: ssa.Call) -> bool:
 
 def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
     """The value of a statement one of whose operands may be of several kinds."""
-    env = s.frames[-1].env
+    env = s.frame.env
     held, value = env[var], s.value(var)
     if not isinstance(value, VariantV):
         inside = _inside(value)
@@ -383,7 +383,7 @@ def _resolve_inside(
     s: Context, let: ssa.Let, var: ssa.Var, bound: VariantV, put: Callable[[Value], Value]
 ) -> Value | None:
     """The value of a subscript or call with something in an operand that may be of several kinds."""
-    env = s.frames[-1].env
+    env = s.frame.env
     held = env[var]
 
     def run(option: Value) -> list[Value]:

@@ -156,7 +156,7 @@ def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
         if setter is not None:
             s.call(setter, [value, new], {})
             return
-        held = assigned_attributes.now(s, (*source, name), s.hidden.get((*source, name), NONE))
+        held = assigned_attributes.now(s, (*source, name), s.arguments.hidden.get((*source, name), NONE))
         same = isinstance(held, ArrayV) and isinstance(new, ArrayV) and held.var is new.var
         if same and holds_plainly(cls, name) and stores_plainly(cls):
             return  # it is what the object holds: `self.x += 1` has changed it in place
@@ -195,8 +195,8 @@ def module_value(s: Context, module: types.ModuleType, name: str, found: Any) ->
 
 def _note_read(s: Context, module: str, name: str) -> None:
     """The user's code reads a name of a module that is not read again at every call."""
-    reader = str(s.frames[-1].namespace.globals.get("__name__"))
-    if s.frames[-1].namespace.trusted or _is_frozen(reader) or not patches.is_watched(module):
+    reader = str(s.frame.namespace.globals.get("__name__"))
+    if s.frame.namespace.trusted or _is_frozen(reader) or not patches.is_watched(module):
         return
     if patches.is_patched(module, name):
         raise patches.Patched(f"{module}.{name} has been replaced: calls run in Python until it is restored")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 
 @builtin(len)
 def _len(s: Context, value: Value) -> Value:
-    if iterator_consumption.is_iterator(value) and not s.frames[-1].namespace.trusted:
+    if iterator_consumption.is_iterator(value) and not s.frame.namespace.trusted:
         raise s.unsupported("len() of an iterator")
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
@@ -495,7 +496,7 @@ def _divmod(s: Context, left: Value, right: Value) -> Value:
     if isinstance(a, ScalarV) and isinstance(c, ScalarV) and a.python and c.python:
         if "float64" in (a.dtype, c.dtype):
             some = s.builder.prim("ne", s.builder.cast(c.operand, PYFLOAT), ir.Const(0.0, PYFLOAT), type=PYBOOL)
-            text = "float divmod()" if s.python_version < (3, 14) else "division by zero"
+            text = "float divmod()" if sys.version_info < (3, 14) else "division by zero"
             s.check(some, "ZeroDivisionError", text)
         return TupleV((python_binary(s, "floordiv", a, c), python_binary(s, "mod", a, c)))
     return TupleV((call_ufunc(s, np.floor_divide, [a, c]), call_ufunc(s, np.remainder, [a, c])))
@@ -543,7 +544,7 @@ def build_exception(s: Context, kind: type[BaseException], args: list[Value]) ->
         raise s.hand_back(f"{kind.__name__} cannot be found by its name")
     if not args:
         return ErrorV(kind, "")
-    if not (s.frames[-1].namespace.trusted or is_text(args[0])):
+    if not (s.frame.namespace.trusted or is_text(args[0])):
         raise s.hand_back(f"{kind.__name__} with an argument that is no text")
     if len(args) > 1:
         raise s.hand_back(f"{kind.__name__} with several arguments")

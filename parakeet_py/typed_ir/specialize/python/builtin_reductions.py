@@ -178,12 +178,12 @@ def _quantifier(s: Context, value: Value, universal: bool) -> Value:
     b = s.builder
     value = builtin_sorting.of_set(s, value)
     if isinstance(value, ComprehensionV):
-        mark, start, stores = b.mark(), len(b.scopes[-1].statements), s.elements.stores_of_elements
+        start, before, stores = s.checkpoint(), len(b.scopes[-1].statements), s.elements.stores_of_elements
         listed = s.as_list(value)
         if (
-            may_raise(b.scopes[-1].statements[start:]) or s.elements.stores_of_elements > stores
+            may_raise(b.scopes[-1].statements[before:]) or s.elements.stores_of_elements > stores
         ):  # items after the one that decides must not be computed
-            b.rollback(mark)
+            s.rollback(start)
             parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
             return s.call_library("python_all" if universal else "python_any", parts)
         value = listed

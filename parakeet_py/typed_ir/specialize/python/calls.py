@@ -156,15 +156,13 @@ def run_frame(s: Context, frame: Any) -> Value:
         return value
     if any(frame.function is active.function for active in s.frames):
         return inlined(s, frame)
-    mark, sites, frames, path, recursions = s.builder.mark(), len(s.python.sites), len(s.frames), s.path, s.recursions
+    start, depth = s.checkpoint(), s.procedures.recursions
     given = Frame(frame.function, frame.namespace, dict(frame.env), dict(frame.free), 1, frame.closure, frame.caller)
     try:
         return inlined(s, frame)
     except (TooDeep, RecursionError):
-        del s.frames[frames:]
-        s.path, s.recursions = path, recursions
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.procedures.recursions = depth
+        s.rollback(start)
         value = procedures.called(s, given, must=True)
         if value is None:
             raise
@@ -172,11 +170,11 @@ def run_frame(s: Context, frame: Any) -> Value:
 
 
 def inlined(s: Context, frame: Any) -> Value:
-    s.recursions += any(frame.function is active.function for active in s.frames)
-    if len(s.frames) > MAX_DEPTH or s.recursions > MAX_RECURSIONS:
+    s.procedures.recursions += any(frame.function is active.function for active in s.frames)
+    if len(s.frames) > MAX_DEPTH or s.procedures.recursions > MAX_RECURSIONS:
         raise TooDeep.at(frame.function, s.builder.pos, "recursion is not compiled", "write it as a loop")
-    saved_path, saved_pos, user_pos = s.path, s.pos, s.builder.pos
-    s.path = (*s.path, s.pos, frame.function.name)
+    caller, place = s.frame, s.builder.pos
+    frame.path = (*caller.path, caller.pos, frame.function.name)
     frame.scopes = len(s.builder.scopes)
     s.frames.append(frame)
     try:
@@ -185,9 +183,8 @@ def inlined(s: Context, frame: Any) -> Value:
         return value
     finally:
         s.frames.pop()
-        s.path = saved_path
         if not frame.namespace.trusted:
-            s.pos, s.builder.pos = saved_pos, user_pos
+            s.builder.pos = place
 
 
 def bind(

@@ -78,7 +78,7 @@ def _registered(s: Context, target: Any, args: list[Value], kwargs: dict[str, Va
 def registered_body(s: Context, target: Any) -> types.FunctionType | None:
     """The body that a user has registered for a function, if it counts here: not in the body itself or the library."""
     body = extensions.body_of(target)
-    if body is None or s.frames[-1].namespace.trusted or any(one.namespace.owner is body for one in s.frames):
+    if body is None or s.frame.namespace.trusted or any(one.namespace.owner is body for one in s.frames):
         return None
     return body
 
@@ -87,7 +87,7 @@ def call_registered(
     s: Context, target: Any, body: types.FunctionType, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
     """Inline the body that is registered for a function, and say so."""
-    line, value = s.pos.line, call_user(s, body, args, kwargs)
+    line, value = s.frame.pos.line, call_user(s, body, args, kwargs)
     note = f"{extensions.name_of(target)} (line {line}) is done by {body.__qualname__}, registered for it"
     if note not in s.widened:
         s.widened.append(note)
@@ -168,15 +168,14 @@ def _builtin(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value
             return s.as_list(args[0])
         if target in _GO_THROUGH and target not in _LAZY:
             args = [dynamic_lists.shown(s, s.as_list(arg)) for arg in args]
-    mark, sites = s.builder.mark(), len(s.python.sites)
+    mark = s.checkpoint()
     with _handing_back(s, target):
         try:
             return handler(s, *args, **kwargs)
         except Sequential:
             if target in (all, any) or not any(isinstance(arg, ComprehensionV) for arg in args):
                 raise
-            s.builder.rollback(mark)
-            del s.python.sites[sites:]
+            s.rollback(mark)
             return handler(s, *map(s.as_list, args), **kwargs)
 
 
@@ -207,7 +206,7 @@ def _handing_back(s: Context, target: Any) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-        if s.frames[-1].namespace.trusted:
+        if s.frame.namespace.trusted:
             raise
         name = getattr(target, "__name__", repr(target))
         logger.debug("%s is handed back: its implementation has failed", name, exc_info=True)
@@ -281,7 +280,7 @@ def _item_getter(s: Context, target: Any, args: list[Value], kwargs: dict[str, V
 
 def _inside_library(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A function of the library's own, called by it."""
-    if s.frames[-1].namespace.trusted and getattr(target, "__module__", "").startswith("parakeet_py.library."):
+    if s.frame.namespace.trusted and getattr(target, "__module__", "").startswith("parakeet_py.library."):
         return s.call_python(target, args, kwargs, trusted=True)
     return None
 

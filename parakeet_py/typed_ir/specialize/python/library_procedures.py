@@ -225,13 +225,20 @@ def _make(s: Context, frame: Frame, given: Sequence[Value], places: _Places, key
     """Specialize a procedure, in a state of its own."""
     own = Frame(frame.function, frame.namespace)
     c = s.apart(own)
-    roots = [c.new_root() for _ in places.roots]
+    roots = [c.memory.new_root() for _ in places.roots]
     params: list[ir.Var] = []
     for param, value in zip(frame.function.params, given, strict=True):
         own.env[param.var] = _inside(c, s, value, places, roots, params)
     value = c.settle([c.run(frame.function.body)[0]])[0]
     result = _result(value)
-    if c.found or c.python.sites or c.hidden or c.python.read_late or c.python.module_reads or c.procedures.all:
+    if (
+        c.facts.missing
+        or c.python.sites
+        or c.arguments.hidden
+        or c.python.read_late
+        or c.python.module_reads
+        or c.procedures.all
+    ):
         raise Unfit
     leaves = join.leaves_of(c, value, result)
     body = ir.Block((*c.builder.entry.statements, *c.builder.outermost.statements), tuple(leaves))
@@ -317,7 +324,7 @@ def _placed(s: Context, template: Template, moved: dict[int, frozenset[int]]) ->
         case ArrayT(roots=roots):
             for root in roots:
                 if root not in moved:
-                    moved[root] = frozenset({s.new_root()})
+                    moved[root] = frozenset({s.memory.new_root()})
             return replace(template, roots=frozenset().union(*(moved[root] for root in roots)))
         case Structure(like, parts):
             return Structure(like, tuple([_placed(s, part, moved) for part in parts]))

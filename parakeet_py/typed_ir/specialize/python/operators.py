@@ -103,7 +103,7 @@ def beside_complex(s: Context, op: str, left: Value, right: Value) -> Value:
     Python float that it is as well, and give a Python number."""
     number = isinstance(left, ScalarV) and left.python and left.dtype == "complex128"
     if number and op in _OF_COMPLEX and isinstance(right, ScalarV) and right.type == Scalar("float64"):
-        return right if s.frames[-1].namespace.trusted else s.as_python(right)
+        return right if s.frame.namespace.trusted else s.as_python(right)
     return right
 
 
@@ -145,15 +145,14 @@ def _mixed(s: Context, left: Value, right: Value) -> Value | None:
     sides = (left, right)
     if not all(map(dynamic_lists.has_item_type, sides)) or any(isinstance(one, GrowV) and one.pools for one in sides):
         return None
-    mark, sites = s.builder.mark(), len(s.python.sites)
+    mark = s.checkpoint()
     try:
         own, more = (dynamic_lists.item_template(s, side) for side in (left, right))
         made = dynamic_lists.as_grown(s, left, dynamic_lists.join_items(s, [own, more]))
         made = dynamic_lists.copied(s, made) if isinstance(left, GrowV) else made
         return dynamic_lists.extend(s, made, right)
     except UnsupportedError:
-        s.builder.rollback(mark)
-        del s.python.sites[sites:]
+        s.rollback(mark)
         return None
 
 

@@ -175,7 +175,7 @@ def _call(s: Context, procedure: Procedure, values: Sequence[Value], memory: dic
     op = ir.Call(procedure.name, tuple(leaves), procedure.stores, max(1, levels))
     kinds = types_of(procedure.result) if procedure.result is not None else []
     outs = list(s.builder.emit(op, *kinds, name=procedure.frame.function.name))
-    moved = {procedure.inside: frozenset({s.new_root()})}
+    moved = {procedure.inside: frozenset({s.memory.new_root()})}
     moved |= {own: memory[number] for number, own in procedure.shared.items()}
     moved |= procedure.state.memory(s)
     value = join.value_of(s, _with_memory(procedure.result, moved), outs)
@@ -192,7 +192,7 @@ def _signature(s: Context, values: Sequence[Value]) -> tuple[tuple[Template, ...
     """The templates of arguments, whatever they hold, and their memory by number: the numbers stand for it in the
     templates. Memory that globals have too stays what it is."""
     memory: dict[int, frozenset[int]] = {}
-    hidden = frozenset(root for array in _arrays(s.hidden.values()) for root in array.roots)
+    hidden = frozenset(root for array in _arrays(s.arguments.hidden.values()) for root in array.roots)
     for array in _arrays(values):
         if array.roots & hidden:
             continue
@@ -264,9 +264,9 @@ def _made(s: Context, frame: Frame, templates: tuple[Template, ...]) -> Procedur
     """Specialize a procedure."""
     name = re.sub(r"\W", "_", frame.function.name)
     numbers = {root for one in _array_templates(templates) for root in one.roots if root <= _PLACES}
-    shared = {number: s.new_root() for number in sorted(numbers, reverse=True)}
+    shared = {number: s.memory.new_root() for number in sorted(numbers, reverse=True)}
     state = State.of(s, _given(frame), frozenset(root for array in _arrays(_given(frame)) for root in array.roots))
-    inside = s.new_root()  # and all that comes after it
+    inside = s.memory.new_root()  # and all that comes after it
     number = 1 + len(s.procedures.all)
     procedure = Procedure(
         f"{name}_{number}", frame, templates, len(s.frames), s.elements.in_body + 1, inside, shared, state
@@ -308,6 +308,7 @@ def _round(s: Context, procedure: Procedure) -> bool:
             s.builder.home[param] = s.builder.scopes[-1]
         left = list(params)
         frame = _entered(procedure.frame, [join.value_of(s, one, left) for one in kinds])
+        frame.path = ("procedure", procedure.name)
         s.builder.fields = dict(zip(state.sources, [join.value_of(s, one, left) for one in held], strict=True))
         s.frames.append(frame)
         value = s.settle([s.run(frame.function.body)[0]])[0]
@@ -355,19 +356,16 @@ def _apart(s: Context, procedure: Procedure) -> Iterator[list[ir.Let]]:
         b.scopes,
         b.equal,
         b.pos,
-        s.pos,
-        s.path,
         s.frames,
         s.guards,
         s.loops.looping,
         s.loops.unrolling,
         s.elements.in_body,
-        s.recursions,
+        s.procedures.recursions,
     )
     fields = b.fields
     b.scopes, b.equal = [], {}
     b.open_block()
-    s.path = ("procedure", procedure.name)
     s.frames, s.guards = list(s.frames[: procedure.depth]), []
     s.elements.in_body, s.loops.unrolling = procedure.in_body, 0
     s.loops.looping += 1  # as in a loop, nothing of what comes before the body comes before all of it
@@ -379,14 +377,12 @@ def _apart(s: Context, procedure: Procedure) -> Iterator[list[ir.Let]]:
             b.scopes,
             b.equal,
             b.pos,
-            s.pos,
-            s.path,
             s.frames,
             s.guards,
             s.loops.looping,
             s.loops.unrolling,
             s.elements.in_body,
-            s.recursions,
+            s.procedures.recursions,
         ) = kept
         b.fields = fields
 
@@ -444,7 +440,7 @@ def attached(s: Context, function: ir.Function) -> ir.Function:
             for var in [var for callee in callees for var in extra[callee]]:
                 changed |= var not in extra[name]
                 extra[name][var] = None
-    memory = {array.var: array.roots for array in _arrays(s.hidden.values())}
+    memory = {array.var: array.roots for array in _arrays(s.arguments.hidden.values())}
     whole = {}
     for name, one in used.items():
         more = {var: ir.Var(var.name, var.type) for var in extra[name]}

@@ -9,6 +9,7 @@ guarded; the unusual one leaves the compiled code (`Deoptimize`) and the call is
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import RANGE_ERROR
@@ -133,7 +134,7 @@ def _integer(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
             return _quotient(s, x, y)
         case "floordiv" | "mod":
             message = "integer division or modulo by zero" if op == "floordiv" else "integer modulo by zero"
-            if s.python_version < (3, 14) and op == "floordiv":
+            if sys.version_info < (3, 14) and op == "floordiv":
                 message = "integer division or modulo by zero"
             s.check(b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", message)
             if not (isinstance(y, ir.Const) and y.value != -1):
@@ -257,13 +258,13 @@ def _float(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
         case "add" | "sub" | "mul":
             return ScalarV(b.prim(op, x, y))
         case "truediv":
-            nonzero("float division by zero" if s.python_version < (3, 14) else "division by zero")
+            nonzero("float division by zero" if sys.version_info < (3, 14) else "division by zero")
             return ScalarV(b.prim("div", x, y))
         case "floordiv":
             nonzero("float floor division by zero")
             return ScalarV(b.prim("floordiv", x, y))
         case "mod":
-            nonzero("float modulo" if s.python_version < (3, 13) else "float modulo by zero")
+            nonzero("float modulo" if sys.version_info < (3, 13) else "float modulo by zero")
             return ScalarV(b.prim("mod", x, y))
         case "pow":
             return ScalarV(_float_power(s, x, y))
@@ -279,7 +280,7 @@ def _float_power(s: Context, x: ir.Operand, y: ir.Operand) -> ir.Operand:
         bad = b.logical_and(b.prim("eq", x, zero, type=PYBOOL), below)
         s.check(
             b.prim("not", bad), "ZeroDivisionError", "0.0 cannot be raised to a negative power"
-            if s.python_version < (3, 14) else "zero to a negative power",
+            if sys.version_info < (3, 14) else "zero to a negative power",
         )  # fmt: skip
     whole = isinstance(y, ir.Const) and float(y.value.real).is_integer()
     if not whole:
@@ -330,7 +331,7 @@ def _complex(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
             zero = ir.Const(0j, PYCOMPLEX)
             s.check(
                 b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", "complex division by zero"
-                if s.python_version < (3, 14) else "division by zero",
+                if sys.version_info < (3, 14) else "division by zero",
             )  # fmt: skip
             return ScalarV(b.prim("div", x, y))
         case "pow":

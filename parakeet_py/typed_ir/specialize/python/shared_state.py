@@ -59,9 +59,9 @@ class State:
     def of(s: Context, values: Sequence[Value], memory: frozenset[int]) -> State:
         """That of a call with these values, whose arrays live in `memory`."""
         sources = _reached(s, values)
-        roots = tuple(s.new_root() for _ in sources)
+        roots = tuple(s.memory.new_root() for _ in sources)
         held = [s.builder.fields[source] for source in sources]
-        taken = memory | _memory(list(s.hidden.values()))
+        taken = memory | _memory(list(s.arguments.hidden.values()))
         for value in held:
             own = _memory([value])
             if own & taken:
@@ -95,7 +95,7 @@ class State:
     def memory(self, s: Context) -> dict[int, frozenset[int]]:
         """The memory that what the cells hold may live in after a call, by the numbers that stand for it."""
         held = zip(self.roots, self.values(s), strict=True)
-        return {root: _memory([value]) | {s.new_root()} for root, value in held}
+        return {root: _memory([value]) | {s.memory.new_root()} for root, value in held}
 
     def take(self, s: Context, values: Sequence[Value]) -> None:
         s.builder.fields.update(zip(self.sources, values, strict=True))
