@@ -5,7 +5,11 @@ There is one table, and each part of the compiler that has to know what a callee
     stores        may it change an array that it is given?
     keeps         may it keep a list, a dict or a function that it is given, or give it back, in whatever form?
     keeps_items   the same of the items: `list(rows)` lets go of `rows` itself, and keeps each row
-    lazy          does it go through what it is given, or call it, only when its result is used?
+    calls         may it call a function that it is given?
+    frame         does it look at the frame of its caller?
+    uses_up       does it go through the whole of an iterator before it returns, so that a list would do?
+    makes         a new list, dict, set... of items that it is given; an iterator that goes through what it is given,
+                  or a function that calls it, only when that is used
 
 A callee that is not in the table stores and keeps: every foreign function is taken for one that does, those of the
 standard library included. (`functools.partial`, `types.MappingProxyType`, `iter`, `memoryview`, `collections.ChainMap`
@@ -16,10 +20,12 @@ the specializer looks at the object before it gives a container to it (`owned_co
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 import types
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,49 +40,85 @@ class Effects:
     stores: bool = True
     keeps: bool = True
     keeps_items: bool = True
-    lazy: bool = False
     items_only: bool = False
+    calls: bool = True
+    frame: bool = False
+    uses_up: bool = False
+    makes: str = ""
+
+    @property
+    def lazy(self) -> bool:
+        return self.makes == "iterator"
 
 
 UNKNOWN = Effects()
-_LOOKS = Effects(stores=False, keeps=False, keeps_items=False)
-_COUNTS = Effects(stores=False, keeps=False, keeps_items=False, items_only=True)
+_FRAME = Effects(frame=True)
+_LOOKS = Effects(stores=False, keeps=False, keeps_items=False, calls=False)
+_ADDS = replace(_LOOKS, uses_up=True)
+_COUNTS = replace(_LOOKS, items_only=True)
 _TAKES_ITEMS = Effects(stores=False, keeps=False, items_only=True)
-_SHARES_ITEMS = Effects(stores=False, keeps=False)
-_IS_LAZY = Effects(stores=False, lazy=True)
+_SHARES_ITEMS = Effects(stores=False, keeps=False, calls=False)
+_PICKS_ITEMS = replace(_SHARES_ITEMS, uses_up=True)
+_IS_LAZY = Effects(stores=False, makes="iterator", calls=False)
+_CALLS_LATER = replace(_IS_LAZY, calls=True)
 _LETS_GO = Effects(keeps=False, keeps_items=False)
 _CALLS = Effects(keeps=False)
+_IS_CALLED = Effects(makes="function")
+
+
+def _makes(kind: str) -> Effects:
+    return Effects(stores=False, keeps=False, items_only=True, uses_up=True, makes=kind)
+
 
 _TABLE: dict[str, dict[Effects, str]] = {
     "builtins": {
         _COUNTS: "all any len",
         _LOOKS: """abs ascii bin bool callable chr complex divmod float format hasattr hash hex int isinstance
             issubclass oct ord pow range repr round str type""",
-        _TAKES_ITEMS: "dict frozenset list max min set sorted sum tuple",
+        _TAKES_ITEMS: "max min sum",
+        **{_makes(kind): kind for kind in ("dict", "frozenset", "set", "tuple")},
+        _makes("list"): "list sorted",
         _SHARES_ITEMS: "bytes bytearray",
-        _IS_LAZY: "enumerate filter iter map reversed zip",
+        _IS_LAZY: "enumerate iter reversed zip",
+        _CALLS_LATER: "filter map",
         _LETS_GO: "print",
+        _FRAME: "breakpoint dir eval exec globals locals super vars",
+        UNKNOWN: "delattr next setattr",
     },
     "bisect": {_LOOKS: "bisect bisect_left bisect_right"},
-    "collections": {_TAKES_ITEMS: "Counter deque", _SHARES_ITEMS: "OrderedDict"},
+    "collections": {
+        _makes("Counter"): "Counter",
+        _makes("deque"): "deque",
+        Effects(makes="defaultdict"): "defaultdict",  # which calls what it is given
+        _SHARES_ITEMS: "OrderedDict",
+    },
     "copy": {_LOOKS: "deepcopy", _SHARES_ITEMS: "copy"},
-    "functools": {_CALLS: "reduce"},
-    "heapq": {_CALLS: "nlargest nsmallest", _IS_LAZY: "merge"},
+    "functools": {_CALLS: "reduce", _IS_CALLED: "partial"},
+    "heapq": {replace(_CALLS, uses_up=True): "nlargest nsmallest", _CALLS_LATER: "merge"},
+    "inspect": {_FRAME: "currentframe"},
     "itertools": {
-        _IS_LAZY: """accumulate batched chain combinations combinations_with_replacement compress count cycle dropwhile
-            filterfalse groupby islice pairwise permutations product repeat starmap takewhile zip_longest""",
+        _IS_LAZY: """batched chain combinations combinations_with_replacement compress count cycle islice pairwise
+            permutations product repeat zip_longest""",
+        _CALLS_LATER: "accumulate dropwhile filterfalse groupby starmap takewhile",
     },
     "json": {_LOOKS: "dumps"},
+    "math": {_ADDS: "fsum prod"},
+    "numpy": {
+        _FRAME: "bmat",
+        _IS_CALLED: "frompyfunc vectorize",
+        _PICKS_ITEMS: "fromiter",
+        UNKNOWN: "broadcast ndenumerate nditer set_printoptions seterrcall",
+    },
     "operator": {
         _LOOKS: "contains countOf eq ge gt indexOf is_ is_not le length_hint lt ne not_ truth",
         _SHARES_ITEMS: "add concat getitem mul",
     },
     "random": {_CALLS: "choice choices sample"},
     "statistics": {
-        _LOOKS: "fmean geometric_mean harmonic_mean mean pstdev pvariance quantiles stdev variance",
-        _SHARES_ITEMS: "median median_high median_low mode multimode",
+        _ADDS: "fmean geometric_mean harmonic_mean mean pstdev pvariance quantiles stdev variance",
+        _PICKS_ITEMS: "median median_high median_low mode multimode",
     },
-    "sys": {_LOOKS: "getsizeof"},
+    "sys": {_LOOKS: "getsizeof", _FRAME: "_getframe"},
 }
 """Functions and classes by module and name; what stands there when it is asked for is what is known."""
 
@@ -87,11 +129,6 @@ _PACKAGES: dict[str, Effects] = {
     "cmath": _LOOKS,
 }
 """What the functions of whole packages do, those of sub-packages included; classes are not known."""
-
-_KEEPING = frozenset(
-    {"frompyfunc", "vectorize", "seterrcall", "set_printoptions", "nditer", "ndenumerate", "broadcast"}
-)
-"""The exceptions in NumPy."""
 
 _PURE_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.fft", "math")
 _FRESH_MODULES = ("numpy.linalg", "numpy.fft", "scipy.special", "scipy.fft")
@@ -116,8 +153,6 @@ def effects_of(target: Any) -> Effects:
     if isinstance(target, type):
         return UNKNOWN
     package = str(getattr(target, "__module__", None) or type(owner).__module__).partition(".")[0]
-    if package == "numpy" and getattr(target, "__name__", "") in _KEEPING:
-        return UNKNOWN
     return _PACKAGES.get(package, UNKNOWN)
 
 
@@ -140,13 +175,23 @@ def _entries() -> dict[tuple[str, str], Effects]:
     }
 
 
-def named(within: str | None = "builtins", **wanted: bool) -> frozenset[str]:
+def named(within: str | None = "builtins", /, **wanted: bool | str) -> frozenset[str]:
     """The names in a module, or in all, of what has these effects, as `named(keeps=False)`."""
     return frozenset(
         name
         for (module, name), effects in _entries().items()
         if within in (None, module) and all(getattr(effects, effect) == value for effect, value in wanted.items())
     )
+
+
+def builtin_functions(**wanted: bool | str) -> frozenset[Any]:
+    """The same as functions and classes."""
+    return frozenset(getattr(builtins, name) for name in named(**wanted))
+
+
+MADE = {name: effects.makes for (_, name), effects in _entries().items() if effects.makes}
+"""What is made, by the names of what makes it."""
+MAKERS = frozenset(name for name, kind in MADE.items() if kind not in ("iterator", "function"))
 
 
 def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
@@ -158,7 +203,7 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
     known = _known(module, name, target)
     if known is not None:
-        return not (known.stores or known.lazy) and (not keywords or known is _LOOKS)
+        return not (known.stores or known.lazy) and (not keywords or not (known.keeps_items or known.calls))
     owner = getattr(target, "__self__", None)
     if isinstance(owner, np.ufunc):
         return name != "at" and count <= 2 and "out" not in keywords  # operands, or an array and its axis

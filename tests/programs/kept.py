@@ -15,6 +15,7 @@ import io
 import itertools
 import operator
 import queue
+import statistics
 import string
 import types
 import weakref
@@ -847,6 +848,37 @@ def rows_of_copies(n):
     same, other = list(rows), [row[:] for row in rows]
     rows[0].append(5)
     return rows, same, other
+
+
+@kept()
+def rows_shared_by_a_copy(n):
+    rows = []
+    for i in range(n + 1):
+        rows.append([i])
+    same = copy.copy(rows)
+    rows[0].append(5)
+    return rows, same
+
+
+@kept()
+def row_in_the_middle(n):
+    rows = []
+    for i in range(n + 1):
+        rows.append([i])
+    middle = statistics.median_low(rows)
+    for row in rows:
+        row.append(5)
+    return middle, rows
+
+
+@kept()
+def rows_in_tuples_shared_by_a_copy(n):
+    pairs = []
+    for i in range(n + 1):
+        pairs.append((i, [i]))
+    same = copy.copy(pairs)
+    pairs[0][1].append(5)
+    return pairs, same
 
 
 @kept()

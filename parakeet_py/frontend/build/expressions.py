@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from parakeet_py.base.callee_effects import named
+from parakeet_py.base.callee_effects import MAKERS, STORING_METHODS, named
 from parakeet_py.frontend.build.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
 from parakeet_py.frontend.build.builder import Builder
 from parakeet_py.frontend.desugar.nodes import Caught, cell_of
@@ -76,12 +76,11 @@ COMPARE: dict[type[ast.cmpop], str] = {
 UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert", ast.Not: "not"}
 CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}
 
-# Builtins that look at the frame they are called from; a compiled function has none.
-FRAME_BUILTINS = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "super"})
+FRAME_BUILTINS = named(frame=True)
 # Callables that give an iterator which calls, or iterates over, what it was passed only later.
 LAZY = named(None, lazy=True) - {"count", "repeat"}  # which are methods of lists and arrays, too
 # Callables whose result contains or calls what they were passed; an iterator they were passed they have used up.
-KEEPING = frozenset(["tuple", "list", "set", "frozenset", "dict", "sorted", "partial", "vectorize", "frompyfunc"])
+KEEPING = MAKERS | named(None, makes="function")
 _KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "generator"}
 
 
@@ -93,8 +92,7 @@ def _searched(operator: ast.cmpop, container: ast.expr) -> ast.expr:
 
 
 _LEAVE_ALONE = frozenset(dir(np.ndarray)) | frozenset(dir(str)) | frozenset(dir(builtins))
-_LEAVE_ALONE -= {"byteswap", "fill", "partition", "put", "resize", "setfield", "setflags", "sort"}
-_LEAVE_ALONE -= {"eval", "exec", "next", "setattr", "delattr", "map", "filter"}
+_LEAVE_ALONE -= STORING_METHODS | (named(stores=True) - named(keeps=False)) | named(lazy=True, calls=True)
 
 
 def _may_change(node: ast.Call) -> bool:

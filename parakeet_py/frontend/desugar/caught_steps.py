@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.callee_effects import MAKERS, named
 from parakeet_py.frontend.syntax_walk import walk
 
 _SAFE_TYPES = (np.ndarray, list, tuple, dict, set, frozenset, str, range)
-_SAFE_CALLS = frozenset({"range", "list", "sorted", "tuple", "set", "dict", "frozenset", "len", "int", "float", "str"})
-_OF_ARGUMENTS = frozenset({"enumerate", "zip", "reversed"})
+_SAFE_CALLS = (MAKERS & named()) | named(keeps_items=False)
+_OF_ARGUMENTS = named(lazy=True, calls=False) - {"iter"}
 _MODULES = frozenset({"np", "numpy", "math"})
 _METHODS = frozenset(name for kind in (np.ndarray, list, str) for name in dir(kind))
 _SAFE = (

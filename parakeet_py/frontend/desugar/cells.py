@@ -26,6 +26,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from parakeet_py.base.callee_effects import MADE, MAKERS
 from parakeet_py.frontend.desugar.nodes import CONTENTS
 from parakeet_py.frontend.ownership.changes import changed_by
 from parakeet_py.frontend.syntax_walk import children, walk
@@ -33,7 +34,6 @@ from parakeet_py.frontend.syntax_walk import children, walk
 _N = TypeVar("_N", bound=ast.AST)
 _CELL: Any = types.CellType  # stands for itself among literals
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_MAKING = frozenset({"list", "sorted", "dict", "set", "deque", "Counter", "defaultdict"})
 
 
 def without_nonlocal(node: _N) -> _N:
@@ -149,7 +149,7 @@ def _makes_container(value: ast.expr) -> bool:
         case ast.Subscript(slice=ast.Slice()) | ast.Call(func=ast.Attribute(attr="copy"), args=[]):
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _MAKING
+            return name in MAKERS and MADE[name] not in ("frozenset", "tuple")
         case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
             return _makes_container(left) or _makes_container(right)
     return False

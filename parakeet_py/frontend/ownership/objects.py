@@ -19,7 +19,7 @@ from dataclasses import field
 from types import CellType
 from typing import TypeAlias
 
-from parakeet_py.base.callee_effects import named
+from parakeet_py.base.callee_effects import MADE, MAKERS, named
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.frontend.ownership.changes import OF_LISTS, Change, change_of, name_of
 from parakeet_py.frontend.ssa import (
@@ -62,9 +62,9 @@ from parakeet_py.frontend.ssa import (
 CONTENTS = "cell_contents"
 SPECIAL = frozenset({"deque", "Counter", "defaultdict"})
 _COUNTING = named(items_only=True)
-_KNOWN = named(keeps=False) | {"print"}
+_KNOWN = named(keeps=False)
 _LAZY = named(lazy=True)
-_MAKING = frozenset({"list", "sorted", "dict", "set"})
+_MADE = {name: MADE[name] for name in MAKERS & _KNOWN if MADE[name] not in ("frozenset", "tuple")}
 _READING = frozenset({"index", "count", "copy", "get"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _EMPTY_CELL = Call(Const(CellType), ())
@@ -723,8 +723,8 @@ class Objects:
         if name not in _COUNTING | _LAZY:
             for operand in given:
                 self.as_list(operand)
-        if name in _MAKING:
-            made = self.make(let, "list" if name in ("list", "sorted") else name)
+        if name in _MADE:
+            made = self.make(let, _MADE[name])
             for item in op.args[:1]:
                 operand = item.operand if isinstance(item, Star) else item
                 if name == "dict" and isinstance(operand, Var) and operand in self.parts:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -492,7 +493,8 @@ def arguments(s: Context, function: Value, values: list[Value]) -> list[Value]:
     module = str(getattr(target, "__module__", None) or "")
     if target is len or module.startswith("parakeet_py.library."):
         return values
-    if not isinstance(target, np.ufunc) and module.partition(".")[0] not in ("numpy", "builtins", "math", "_bisect"):
+    effects = effects_of(target)
+    if effects.keeps and not effects.lazy:
         values = [shown(s, value) if is_table(value) else value for value in values]
         if not any(isinstance(value, GrowV | ArraysV) for value in values):
             return values  # arrays made for the call

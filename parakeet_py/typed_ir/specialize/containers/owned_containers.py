@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
+from parakeet_py.typed_ir.specialize.paths.templates import Structure
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
@@ -73,8 +74,9 @@ def _changed_in(frame: Frame) -> list[Value]:
 
 
 def _holds_containers(value: Value) -> bool:
-    if isinstance(value, GrowV) and value.pools:
-        return True
+    if isinstance(value, GrowV):
+        item = value.item.like if isinstance(value.item, Structure) else None
+        return bool(value.pools) or (item is not None and (_is_container(item) or _holds_containers(item)))
     if isinstance(value, ListV):
         return isinstance(value.array, ArrayV) and len(value.array.extents) > 1
     return any(_is_container(part) or _holds_containers(part) for part in parts_of(value))

@@ -9,9 +9,6 @@ of another type than expected makes the compiled code give up. How the operation
 
 from __future__ import annotations
 
-import inspect
-import math
-import sys
 import types
 from collections.abc import Sequence
 from dataclasses import replace
@@ -148,9 +145,6 @@ def _listed(s: Context, value: Value) -> Value:
 
 
 _CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
-_NEED_FRAME = frozenset(
-    map(id, (globals, locals, eval, exec, super, breakpoint, np.bmat, sys._getframe, inspect.currentframe, vars, dir))
-)
 _TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
 _BOOL = ScalarSpec("bool", True)
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
@@ -162,7 +156,7 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
     if (
         operation == "call"
         and isinstance(values[0], Static)
-        and id(values[0].object) in _NEED_FRAME
+        and effects_of(values[0].object).frame
         and (len(values) == 1 or values[0].object not in (vars, dir))
     ):
         raise s.unsupported(f"{values[0].object.__name__}() needs the Python function itself")
@@ -410,7 +404,7 @@ def _uses_up(target: Value) -> bool:
     """Does this function go through a whole iterator, so that a list will do?"""
     match target:
         case Static(obj):
-            return any(obj is one for one in (sorted, tuple, set, frozenset, dict, np.fromiter, math.fsum, math.prod))
+            return effects_of(obj).uses_up
         case MethodV(Static(str()), "join"):
             return True
     return False

@@ -14,6 +14,7 @@ import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from parakeet_py.base.callee_effects import builtin_functions
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir.specialize.values import (
@@ -35,7 +36,7 @@ from parakeet_py.typed_ir.specialize.values import (
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
-ITERATORS = frozenset({zip, map, filter, enumerate, reversed, iter})
+ITERATORS = builtin_functions(lazy=True)
 """The builtins whose results are used up."""
 
 OFTEN = 2

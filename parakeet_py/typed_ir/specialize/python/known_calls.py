@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.base import extensions
+from parakeet_py.base.callee_effects import builtin_functions
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.library import registry
 from parakeet_py.typed_ir.specialize import messages
@@ -137,8 +138,8 @@ def _evaluated(s: Context, target: Any, args: list[Value], kwargs: dict[str, Val
 
 
 _ENDING = (any, all)
-_LAZY = (zip, enumerate, reversed, map, filter)
-_GO_THROUGH = (*_LAZY, len, tuple, list, set, sum, all, any, min, max, sorted)
+_LAZY = iterator_consumption.ITERATORS - {iter}
+_GO_THROUGH = _LAZY | builtin_functions(items_only=True) - {dict}
 _OF_LINES = (  # that make an array of `a.flat` and only read it
     *(np.asarray, np.sort, np.unique, np.cumsum, np.median, np.bincount, np.histogram, np.count_nonzero),
     *(np.sum, np.prod, np.mean, np.std, np.var, np.min, np.max, np.argmin, np.argmax, np.any, np.all),
