@@ -244,12 +244,13 @@ def _bench_cold(console: Console, programs: list[str], settings: Any, json_file:
 
     from rich.table import Table
 
-    from parakeet_py.bench.cold import REPEATS, SYSTEMS, measure
+    from parakeet_py.bench.cold import CALLS, REPEATS, SYSTEMS, measure, ways_of
     from parakeet_py.bench.report import busy, seconds
 
     systems = [name for name in SYSTEMS if name in settings.peers]
     report = _with_progress(
-        1 + 2 * len(systems) + len(programs), lambda tell: measure(systems, programs, lambda what: tell(what, ""))
+        1 + 2 * len(systems) + len(ways_of(systems)) + len(programs),
+        lambda tell: measure(systems, programs, lambda what: tell(what, "")),
     )
     table = Table(title="fresh processes")
     table.add_column("what")
@@ -258,6 +259,12 @@ def _bench_cold(console: Console, programs: list[str], settings: Any, json_file:
     values = {(figure.what, figure.system): figure.seconds for figure in report.figures}
     for what in dict.fromkeys(figure.what for figure in report.figures):
         table.add_row(what, *(seconds(values.get((what, system))) for system in systems))
+    console.print(table)
+    table = Table(title=f"fifty small functions, {CALLS} calls each, in fresh processes")
+    for title in ("way", "import and decorate", "calls, empty cache", "calls, filled cache", "not compiled"):
+        table.add_column(title, justify="left" if title == "way" else "right")
+    for way in report.small_functions:
+        table.add_row(way.way, seconds(way.decorated), seconds(way.cold), seconds(way.warm), str(way.refused))
     console.print(table)
     if report.programs:
         table = Table(title="first calls in fresh processes", show_footer=True)

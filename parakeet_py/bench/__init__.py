@@ -6,7 +6,7 @@
     peers.py      the implementations that are compared: NumPy, parakeet_py, numba, jax, C
     compare.py    is this result NumPy's result
     runner.py     interleaved measurement of all implementations in one process
-    cold.py       import time, first calls and small calls in fresh processes
+    cold.py       import time, first calls, small calls and small functions in fresh processes
     report.py, plot.py    table, JSON, README section, PNG and HTML
 
 Nothing here is imported by the compiler.

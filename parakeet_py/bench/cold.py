@@ -25,7 +25,7 @@ from pathlib import Path
 log = logging.getLogger("parakeet_py.bench")
 
 REPEATS = 3
-TIMEOUT = 120.0  # seconds for one child
+TIMEOUT = 600.0  # seconds for one child
 PACKAGE = Path(__file__).parents[1]
 
 # The child's program. Its source must lie in a file, as a user's does: that is what the frontend reads.
@@ -88,6 +88,34 @@ print(json.dumps({{
 }}))
 """
 
+_FUNCTIONS = """
+import json, time
+import numpy as np
+from parakeet_py.bench.small_functions import FUNCTIONS
+started = time.perf_counter()
+{imports}
+decorate = {decorator}
+decorated = [(decorate(function), function, arguments) for function, arguments in FUNCTIONS.items()]
+ready = time.perf_counter()
+refused = 0
+for function, plain, arguments in decorated:
+    for _ in range({calls}):
+        try:
+            function(*arguments)
+        except Exception:  # what a system does not compile, its user leaves to Python
+            function, refused = plain, refused + 1
+            function(*arguments)
+print(json.dumps({{"decorated": ready - started, "called": time.perf_counter() - ready, "refused": refused}}))
+"""
+CALLS = 10  # of each small function
+
+WAYS: dict[str, tuple[str, str, str]] = {  # how small functions are run: the system, its import, its decorator
+    "plain": ("numpy", "", "lambda function: function"),
+    "parakeet, pays": ("parakeet", "from parakeet_py import accelerate", 'accelerate(when="pays")'),
+    "parakeet, now": ("parakeet", "from parakeet_py import accelerate", 'accelerate(when="now")'),
+    "numba": ("numba", "import numba", "numba.njit(cache=True)"),
+}
+
 SYSTEMS: dict[str, tuple[str, str]] = {
     "parakeet": ("from parakeet_py import accelerate", 'accelerate(when="now")'),
     "numba": ("import numba", "numba.njit(cache=True)"),
@@ -113,11 +141,31 @@ class ProgramFigure:
     warm: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class SmallFunctions:
+    """`CALLS` calls of each of fifty small functions in a fresh process, in seconds.
+
+    Attributes
+    ----------
+    way : how they were run
+    decorated : importing the system and decorating the functions
+    cold, warm : the calls, with an empty and with a filled cache
+    refused : functions that the system does not compile, which run in Python
+    """
+
+    way: str
+    decorated: float | None
+    cold: float | None
+    warm: float | None
+    refused: int
+
+
 @dataclass(slots=True)
 class Report:
     """All that was measured."""
 
     figures: list[Figure] = field(default_factory=list)
+    small_functions: list[SmallFunctions] = field(default_factory=list)
     programs: list[ProgramFigure] = field(default_factory=list)
 
     def medians(self) -> tuple[float | None, float | None]:
@@ -131,6 +179,7 @@ class Report:
         cold, warm = self.medians()
         return {
             "figures": [asdict(figure) for figure in self.figures],
+            "small functions": [asdict(way) for way in self.small_functions],
             "programs": [asdict(program) for program in self.programs],
             "median of programs": {"cold": cold, "warm": warm},
         }
@@ -139,7 +188,7 @@ class Report:
 def measure(
     systems: Sequence[str], programs: Sequence[str], progress: Callable[[str], None] = lambda what: None
 ) -> Report:
-    """Measure imports, first calls and small calls of `systems`, and our cold and warm first calls of `programs`.
+    """Measure imports, first calls, small calls and small functions of `systems`, and our first calls of `programs`.
 
     A child that fails leaves its figures out; what it said goes to the log.
     """
@@ -159,11 +208,26 @@ def measure(
                 progress(f"{system}: import and first call")
                 report.figures += _first_calls(children, system, imports, decorator)
             report.figures += calls
+        for way in ways_of(systems):
+            progress(f"{way}: small functions")
+            report.small_functions.append(_small_functions(children, way))
         for name in programs:
             progress(f"{name}: first call in a fresh process")
             cold, warm = children.run_pairs(_PROGRAM.format(name=name), "first")
             report.programs.append(ProgramFigure(name, cold["first"], warm["first"]))
     return report
+
+
+def ways_of(systems: Sequence[str]) -> list[str]:
+    """How small functions are run, where these systems are measured."""
+    return [way for way, (system, _, _) in WAYS.items() if system in systems]
+
+
+def _small_functions(children: Children, way: str) -> SmallFunctions:
+    _, imports, decorator = WAYS[way]
+    source = _FUNCTIONS.format(imports=imports, decorator=decorator, calls=CALLS)
+    cold, warm = children.run_pairs(source, "decorated", "called", "refused")
+    return SmallFunctions(way, cold["decorated"], cold["called"], warm["called"], int(cold["refused"] or 0))
 
 
 def _first_calls(children: Children, system: str, imports: str, decorator: str) -> list[Figure]:
@@ -221,15 +285,19 @@ class Children:
                 file.write(source)
         environment = {**self.environment, "PARAKEET_CACHE_DIR": folder, "NUMBA_CACHE_DIR": folder}
         command = [sys.executable, "-W", "ignore", path]
-        result = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        try:
+            result = subprocess.run(
+                command,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            log.warning("a measured process has taken more than %s seconds", TIMEOUT)
+            return {}
         if result.returncode != 0:
             log.warning("a measured process failed: %s", result.stderr.strip()[-500:])
             return {}

@@ -7,12 +7,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from parakeet_py import accelerate
 from parakeet_py.cli import app
 from parakeet_py.doctor import examine
+from tests.helpers.library_run import same
 
 SOURCE = """
 import numpy as np
@@ -122,6 +125,7 @@ class TestBench:
 
         monkeypatch.setattr(cold, "REPEATS", 1)
         monkeypatch.setattr(cold.Children, "compile_package", lambda self: None)
+        monkeypatch.setattr(cold, "WAYS", {way: cold.WAYS[way] for way in ("plain", "parakeet, pays")})
         out = tmp_path / "result.json"
         code, output = invoke("bench", "dot", "--cold", "--peers", "numpy", "--json", str(out))
         assert code == 0, output
@@ -130,8 +134,21 @@ class TestBench:
         data = json.loads(out.read_text())
         figures = {(one["what"], one["system"]): one["seconds"] for one in data["figures"]}
         assert figures["first call, warm: one line", "parakeet"] < figures["first call, cold: one line", "parakeet"]
+        plain, pays = data["small functions"]
+        assert plain["way"] == "plain" and pays["way"] == "parakeet, pays" and plain["refused"] == pays["refused"] == 0
+        assert "fifty small functions" in output and plain["cold"] > 0 and pays["decorated"] > 0
         (program,) = data["programs"]
         assert program["program"] == "dot" and 0 < program["warm"] < program["cold"]
+
+    def test_small_functions_are_fifty_and_run(self) -> None:
+        from parakeet_py.bench.small_functions import FUNCTIONS
+
+        assert len(FUNCTIONS) == 50
+        for function, arguments in FUNCTIONS.items():
+            made: Any = accelerate(when="pays")(function)
+            for _ in range(10):
+                same(function(*arguments), made(*arguments))
+            assert made.fell_back is False
 
     def test_fresh_processes_have_byte_code(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         from parakeet_py.bench import cold
