@@ -52,7 +52,6 @@ from parakeet_py.typed_ir.specialize.values import (
     GrowV,
     InstanceV,
     ItemAt,
-    ListV,
     Namespace,
     ObjectV,
     RefV,
@@ -338,9 +337,6 @@ class Context(ABC):
 
     @abstractmethod
     def as_list(self, value: Value) -> Value: ...
-
-    @abstractmethod
-    def list_item(self, value: ListV, index: Value) -> Value: ...
 
     @abstractmethod
     def truth(self, value: Value) -> ir.Operand: ...

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
@@ -21,6 +22,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ErrorV,
     GeneratorV,
     InstanceV,
+    ItemAt,
     ItemV,
     IteratorV,
     MessageV,
@@ -45,6 +47,11 @@ class Form:
     `joined` gives what two that are alike have in common besides their parts, `convert(s, like, value)` a value as
     one of this form where paths meet, `carried` what comes out there, and `outside(value, before, inside)` what is
     known of it behind a loop, all memory that an iteration has made (roots after `before`) as one, `inside`.
+
+    Of containers: what messages call one, its class in Python, its length, `value[index]`, the array that NumPy makes
+    of it (of a dtype, if one is given), and for a loop its length and the item at a place; None where it has none.
+    `elements` is the array whose elements or rows the items are, in the very memory; `read` the value for one reader
+    that is the last one (or not): then its memory may be taken over.
     """
 
     parts: Callable[[Any], Parts]
@@ -54,6 +61,14 @@ class Form:
     convert: Callable[[Any, Any, Value], Value] = lambda s, like, value: value
     carried: Callable[[Any, Any], Value] = lambda s, value: value
     outside: Callable[[Any, int, int], Value] = lambda value, before, inside: value
+    noun: str = ""
+    type: type | None = None
+    length: Callable[[Any, Any], ir.Operand] | None = None
+    places: Callable[[Any, Any], tuple[ir.Operand, ItemAt] | None] | None = None
+    subscript: Callable[[Any, Any, Value], Value] | None = None
+    array: Callable[[Any, Any, str | None], ArrayV] | None = None
+    elements: Callable[[Any], ArrayV | None] = lambda value: None
+    read: Callable[[Any, bool], Value] = lambda value, once: value
 
 
 def parts_of(value: Value) -> Parts:
@@ -71,6 +86,15 @@ def same_form(left: Value, right: Value) -> bool:
         return False
     form = form_of(left)
     return bool(form.alike(left) == form.alike(right))
+
+
+def array_of(value: Value) -> ArrayV | None:
+    """An array, or that of which a list shows the elements; None for other values."""
+    return value if isinstance(value, ArrayV) else form_of(value).elements(value)
+
+
+def is_list(value: Value) -> bool:
+    return form_of(value).type is list or (isinstance(value, TupleV) and value.kind == "list")
 
 
 def roots_of(value: Value) -> frozenset[int]:
@@ -134,7 +158,7 @@ FORMS: dict[type, Form] = {
     ),
     SuperV: Form(lambda one: (one.object,), lambda one, parts: SuperV(parts[0], one.cls), lambda one: one.cls),
     VariantV: Form(lambda one: (one.tag, *one.options), lambda one, parts: VariantV(parts[0], parts[1:])),
-    TextV: Form(lambda one: (one.codes,), lambda one, parts: TextV(*parts)),
+    TextV: Form(lambda one: (one.codes,), lambda one, parts: TextV(*parts), length=lambda s, one: one.codes.extents[0]),
     CharV: Form(lambda one: (one.code,), lambda one, parts: CharV(*parts)),
     MessageV: Form(
         lambda one: one.args,

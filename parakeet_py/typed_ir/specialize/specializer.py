@@ -49,6 +49,7 @@ from parakeet_py.typed_ir.specialize.containers import (
     joins,
     list_changes,
     sorted_lists,
+    sorting,
 )
 from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
@@ -70,7 +71,6 @@ from parakeet_py.typed_ir.specialize.python import (
     attributes,
     builtin_calls,
     builtin_reductions,
-    builtin_sorting,
     calls,
     inlined_functions,
     math_calls,
@@ -87,7 +87,6 @@ from parakeet_py.typed_ir.specialize.values import (
     GrowV,
     InstanceV,
     ItemAt,
-    ListV,
     NeverV,
     ObjectV,
     RefV,
@@ -135,7 +134,7 @@ class Specialization:
 
 logger = logging.getLogger("parakeet_py")
 
-REGISTERED = (builtin_calls, builtin_reductions, builtin_sorting, generators, math_calls, operator_calls, sorted_lists)
+REGISTERED = (builtin_calls, builtin_reductions, sorting, generators, math_calls, operator_calls, sorted_lists)
 """Modules that add functions to the table of builtins, whether others import them or not."""
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
@@ -344,9 +343,6 @@ class Specializer(Context):
 
     def as_list(self, value: Value) -> Value:
         return comprehensions.as_list(self, value)
-
-    def list_item(self, value: ListV, index: Value) -> Value:
-        return convert.list_item(self, value, index)
 
     def truth(self, value: Value) -> ir.Operand:
         return convert.truth(self, value)

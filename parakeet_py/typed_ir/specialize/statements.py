@@ -23,6 +23,7 @@ from parakeet_py.typed_ir.specialize.containers import (
     strings,
 )
 from parakeet_py.typed_ir.specialize.containers.containers import list_display, unpack
+from parakeet_py.typed_ir.specialize.containers.list_operators import records_together
 from parakeet_py.typed_ir.specialize.inputs import import_module, read_cell, read_global
 from parakeet_py.typed_ir.specialize.messages import assert_true, format_string, raise_value
 from parakeet_py.typed_ir.specialize.paths import (
@@ -34,7 +35,6 @@ from parakeet_py.typed_ir.specialize.paths import (
 )
 from parakeet_py.typed_ir.specialize.paths.guarded import guarded
 from parakeet_py.typed_ir.specialize.python.attributes import set_attribute
-from parakeet_py.typed_ir.specialize.python.operators import records_together
 from parakeet_py.typed_ir.specialize.restarts import HandBack, Restart, WrittenOut
 from parakeet_py.typed_ir.specialize.values import (
     NONE,

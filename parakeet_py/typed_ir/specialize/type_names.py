@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parakeet_py.typed_ir.specialize import values
+from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.values import ArrayV, IteratorV, MapV, ScalarV, Static, TaggedScalar, TupleV, Value
 
 _NOUNS = {
@@ -14,9 +15,6 @@ _NOUNS = {
     values.TextV: "string",
     values.CharV: "string",
     values.SuperV: "super object",
-    values.ListV: "list",
-    values.GrowV: "list",
-    values.ArraysV: "list of arrays",
     values.DictV: "dict",
     values.SliceV: "slice",
     values.ClosureV: "function",
@@ -54,4 +52,4 @@ def described(value: Value, cls: type | None = None) -> str:
         case Static(obj):
             return repr(obj)
         case _:
-            return with_article(_NOUNS[type(value)])
+            return with_article(form_of(value).noun or _NOUNS[type(value)])

@@ -7,7 +7,6 @@ of a NumPy one. These are the places that say what each kind of value becomes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,26 +14,22 @@ import numpy as np
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array, store_cast
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
-from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dict_items
+from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.instances import operators
 from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_truth
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     CharV,
     ClosureV,
     ComprehensionV,
     DictV,
-    GrowV,
     InstanceV,
     ItemV,
-    ListV,
     MapV,
     MethodV,
     NeverV,
@@ -42,10 +37,8 @@ from parakeet_py.typed_ir.specialize.values import (
     RangeV,
     RefV,
     ScalarV,
-    SliceV,
     Static,
     TaggedScalar,
-    TextV,
     TupleV,
     UnboundV,
     Value,
@@ -63,12 +56,15 @@ EMPTY_TRUTH = (
 
 def numeric(s: Context, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
     """A scalar or an array; sequences become arrays, of a dtype if one is given."""
+    of_form = form_of(value).array
+    if of_form is not None:
+        return of_form(s, value, dtype)
     match value:
         case ScalarV() | ArrayV():
             return value
         case NeverV():  # never asked for
             return ScalarV(ir.Const(False, PYBOOL))
-        case TupleV() | ListV() | ComprehensionV() | RangeV():
+        case TupleV() | ComprehensionV() | RangeV():
             made = as_array(s, value, dtype)
             assert isinstance(made, ScalarV | ArrayV)
             return made
@@ -85,26 +81,22 @@ def numeric(s: Context, value: Value, dtype: str | None = None) -> ScalarV | Arr
 
 def as_array(s: Context, value: Value, dtype: str | None = None) -> ArrayV | ScalarV:
     """np.array of a value (a new array unless it is one already)."""
+    of_form = form_of(value).array
+    if of_form is not None:
+        return of_form(s, value, dtype)
     match value:
         case ScalarV():
             return value
         case ArrayV():
             return cast_array(s, value, dtype) if dtype else value
-        case ListV(array, once=once):
-            _check_some(s, array.extents[0], array.rank, dtype is not None or array.dtype == "float64")
-            if once and dtype in (None, array.dtype):
-                return replace(array, roots=frozenset({s.memory.new_root()}), readonly=False)
-            if value.items != "array":
-                _check_numbers(s, array, dtype)
-            return copy_array(s, array, dtype)
         case ComprehensionV(kind):
             raise s.unsupported(f"a {kind} where an array is needed")
         case RangeV(start, _, step):
             b = s.builder
             length = iterables.range_length(s, value)
-            _check_some(s, length, 1, dtype is not None)
+            check_some(s, length, 1, dtype is not None)
             if dtype is not None and not np.can_cast(np.int64, dtype):
-                _check_numbers(s, as_array(s, value), dtype)  # type: ignore[arg-type]
+                check_numbers(s, as_array(s, value), dtype)  # type: ignore[arg-type]
 
             def element(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
                 number = b.index_add(start.operand, b.index_mul(step.operand, indices[0]))
@@ -116,13 +108,13 @@ def as_array(s: Context, value: Value, dtype: str | None = None) -> ArrayV | Sca
     raise s.hand_back(f"an array of {s.describe(value)}")
 
 
-def _check_numbers(s: Context, array: ArrayV, dtype: str | None) -> None:
+def check_numbers(s: Context, array: ArrayV, dtype: str | None) -> None:
     """The numbers of a list are made integers one by one: Python reports what does not fit."""
     if dtype is not None and is_integer(dtype) and not np.can_cast(array.dtype, dtype):
         s.call_library("all_fit", [array, Static(np.dtype(dtype))])
 
 
-def _check_some(s: Context, length: ir.Operand, rank: int, typed: bool) -> None:
+def check_some(s: Context, length: ir.Operand, rank: int, typed: bool) -> None:
     """An empty list becomes an array of one axis, and of float64 unless a dtype is asked for."""
     if rank > 1 or not typed:
         some = s.builder.prim("ne", length, ZERO, type=PYBOOL)
@@ -189,32 +181,12 @@ def as_python(s: Context, value: Value) -> Value:
     return value
 
 
-def list_item(s: Context, value: ListV, index: Value) -> Value:
-    if not isinstance(index, SliceV):
-        number = numeric(s, index)
-        if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
-            raise s.unsupported(f"{s.describe(index)} as an index of a list")
-        position = check_index(s, number, value.array.extents[0], 0, message="list index out of range")
-        return item_of(s, value, indexing.read(s, value.array, ScalarV(position)))
-    found = indexing.read(s, value.array, index)
-    assert isinstance(found, ArrayV)
-    if (value.own and found.rank == 1) or found.roots & s.arguments.list_roots.keys():
-        return ListV(copy_array(s, found), value.items, own=True)
-    return ListV(found, value.items, own=value.own)
-
-
-def item_of(s: Context, value: ListV, found: Value) -> Value:
-    """The item of a list that its array has as an element or a row."""
-    if value.items == "table":
-        raise s.unsupported("an item of a list whose items are of different types")
-    if not isinstance(found, ArrayV):
-        return found if value.items else as_python(s, found)
-    return found if value.items == "array" else ListV(found, value.items, own=value.own)
-
-
 def truth(s: Context, value: Value) -> ir.Operand:
     """bool(value) as an operand."""
     b = s.builder
+    length = form_of(value).length
+    if length is not None:
+        return truth(s, ScalarV(length(s, value)))
     match value:
         case NeverV():  # never asked for
             return ir.Const(False, PYBOOL)
@@ -242,16 +214,8 @@ def truth(s: Context, value: Value) -> ir.Operand:
             return ir.Const(bool(items), PYBOOL)
         case DictV(entries):
             return ir.Const(bool(entries), PYBOOL)
-        case MapV(entries):
-            return truth(s, entries.length)
-        case ListV(array):
-            return b.prim("ne", array.extents[0], ZERO, type=PYBOOL)
-        case GrowV(length) | ArraysV(length):
-            return truth(s, length)
         case RangeV():
             return iterables.range_has_items(s, value)
-        case TextV(codes):
-            return b.prim("ne", codes.extents[0], ZERO, type=PYBOOL)
         case CharV():
             return ir.Const(True, PYBOOL)
         case InstanceV() | RefV() | ItemV():
@@ -275,5 +239,5 @@ def _truth_by_type(s: Context, value: TaggedScalar) -> ir.Operand:
 
 def must_not_be_container(s: Context, value: Value, operation: str) -> None:
     """Python has no such operation for lists and the like, whatever NumPy would make of them."""
-    if isinstance(value, TupleV | ListV | RangeV | DictV | ComprehensionV):
+    if isinstance(value, TupleV | RangeV | DictV | ComprehensionV) or form_of(value).array is not None:
         raise s.unsupported(f"{operation} of {s.describe(value)}")

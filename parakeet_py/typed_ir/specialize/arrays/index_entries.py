@@ -13,10 +13,10 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
-    ListV,
     RangeV,
     ScalarV,
     SliceV,
@@ -75,8 +75,7 @@ def prepared_items(s: Context, index: Value) -> list[Value]:
             raise s.unsupported("an index can only have a single ellipsis ('...')")
         if isinstance(item, ComprehensionV) and item.kind == "list":
             item = s.as_list(item)
-        if isinstance(item, ListV):
-            item = item.array  # an empty list as well: it is an index of integers
+        item = form_of(item).elements(item) or item  # an empty list as well: it is an index of integers
         if isinstance(item, TupleV | RangeV):
             item = s.as_array(item, "int64" if isinstance(item, RangeV) else None)
             if isinstance(item, ArrayV) and item.extents == (ZERO,) and item.dtype == "float64":
@@ -227,6 +226,22 @@ def item_place(s: Context, index: Value, message: str = "") -> ir.Operand:
     else:
         _check_size(s, number, "IndexError", NO_INDEX)
     return s.builder.cast(number.operand, PYINT)
+
+
+def position(s: Context, length: ir.Operand, index: Value, message: str) -> ir.Operand:
+    """The place in a list of this length that a Python index names; IndexError with this message if there is none."""
+    b = s.builder
+    operand = item_place(s, index, message)
+    if b.at_least_zero(b.form(operand)):
+        if not b.provably_lt(operand, length):
+            s.check(b.prim("lt", operand, length, type=PYBOOL), "IndexError", message)
+        return operand
+    negative = b.prim("lt", operand, ZERO, type=PYBOOL)
+    wrapped = b.select(negative, b.prim("add", operand, length), operand)
+    inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, length, type=PYBOOL))
+    s.check(inside, "IndexError", message)
+    b.learn_extent(wrapped)
+    return wrapped
 
 
 def _check_size(s: Context, index: ScalarV, exception: str, message: str) -> None:

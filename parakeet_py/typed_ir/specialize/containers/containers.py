@@ -12,25 +12,26 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import convert, indexing
+from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.flags import flag_at
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index, slice_bounds
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import (
+    array_lists,
     constant_tables,
     dict_items,
     dynamic_lists,
     hash_maps,
-    ragged_arrays,
     strings,
 )
+from parakeet_py.typed_ir.specialize.containers.array_lists import item_of
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of
 from parakeet_py.typed_ir.specialize.instances import instances
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, loops, tagged_unions
 from parakeet_py.typed_ir.specialize.python.calls import library_subscript
 from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
-    ArraysV,
     ArrayV,
     CharV,
     ComprehensionV,
@@ -39,7 +40,6 @@ from parakeet_py.typed_ir.specialize.values import (
     InstanceV,
     ItemV,
     ListV,
-    MapV,
     MethodV,
     NeverV,
     ObjectV,
@@ -127,12 +127,10 @@ def known_sequence(s: Context, value: Value) -> list[Value] | None:
     found = iterables.static_items(value)
     if found is not None:
         return found
-    if isinstance(value, ArrayV) and value.rank > 0 and isinstance(value.extents[0], ir.Const):
-        count = int(value.extents[0].value.real)
-        return [indexing.read(s, value, py(position)) for position in range(count)]
-    if isinstance(value, ListV) and isinstance(value.array.extents[0], ir.Const):
-        count = int(value.array.extents[0].value.real)
-        return [convert.item_of(s, value, indexing.read(s, value.array, py(position))) for position in range(count)]
+    array = array_of(value)
+    if array is not None and array.rank > 0 and isinstance(array.extents[0], ir.Const):
+        count = int(array.extents[0].value.real)
+        return [item_of(s, value, indexing.read(s, array, py(position))) for position in range(count)]
     if isinstance(value, RangeV):
         bounds = [bound.operand for bound in (value.start, value.stop, value.step)]
         numbers = [int(bound.value.real) for bound in bounds if isinstance(bound, ir.Const)]
@@ -177,26 +175,23 @@ def unpack(s: Context, op: ssa.Unpack) -> list[Value]:
     wanted = op.before + op.after
     if isinstance(value, ObjectV):
         value = named_fields(s, value) or value
-    if isinstance(value, ArrayV | ListV) and iterables.static_items(value) is None and not op.star:
-        array = value.array if isinstance(value, ListV) else value
-        if array.rank > 0:
-            extent, expected = array.extents[0], ir.Const(wanted, PYINT)
-            b = s.builder
-            s.check(
-                b.prim("ge", extent, expected, type=PYBOOL), "ValueError",
-                f"not enough values to unpack (expected {wanted}, got {{0}})", [extent],
-            )  # fmt: skip
-            s.check(
-                b.prim("le", extent, expected, type=PYBOOL), "ValueError",
-                f"too many values to unpack (expected {wanted})",
-            )  # fmt: skip
-            b.learn_equal(expected, extent)
-            parts = [indexing.read(s, array, py(position)) for position in range(wanted)]
-            return [convert.item_of(s, value, part) for part in parts] if isinstance(value, ListV) else parts
-    if op.star and isinstance(value, ArrayV | ListV) and iterables.static_items(value) is None:
-        array = value.array if isinstance(value, ListV) else value
-        if array.rank == 1:
-            return _unpack_with_star(s, op, value, array.extents[0])
+    array = array_of(value)
+    if array is not None and array.rank > 0 and iterables.static_items(value) is None and not op.star:
+        extent, expected = array.extents[0], ir.Const(wanted, PYINT)
+        b = s.builder
+        s.check(
+            b.prim("ge", extent, expected, type=PYBOOL), "ValueError",
+            f"not enough values to unpack (expected {wanted}, got {{0}})", [extent],
+        )  # fmt: skip
+        s.check(
+            b.prim("le", extent, expected, type=PYBOOL), "ValueError",
+            f"too many values to unpack (expected {wanted})",
+        )  # fmt: skip
+        b.learn_equal(expected, extent)
+        parts = [indexing.read(s, array, py(position)) for position in range(wanted)]
+        return [item_of(s, value, part) for part in parts]
+    if op.star and array is not None and array.rank == 1 and iterables.static_items(value) is None:
+        return _unpack_with_star(s, op, value, array.extents[0])
     found = sequence(s, value)
     if op.star:
         if len(found) < wanted:
@@ -209,7 +204,7 @@ def unpack(s: Context, op: ssa.Unpack) -> list[Value]:
     return found
 
 
-def _unpack_with_star(s: Context, op: ssa.Unpack, value: ArrayV | ListV, length: ir.Operand) -> list[Value]:
+def _unpack_with_star(s: Context, op: ssa.Unpack, value: Value, length: ir.Operand) -> list[Value]:
     """The items of an array or list whose length is not known, those in the middle as a list."""
     b = s.builder
     least = ir.Const(op.before + op.after, PYINT)
@@ -225,27 +220,20 @@ def _unpack_with_star(s: Context, op: ssa.Unpack, value: ArrayV | ListV, length:
 def subscript(s: Context, value: Value, index: Value) -> Value:
     if isinstance(value, ObjectV):
         value = named_fields(s, value) or value
+    of_form = form_of(value).subscript
+    if of_form is not None:
+        return of_form(s, value, index)
     match value:
         case ArrayV():
             return indexing.read(s, value, index)
-        case ListV():
-            return s.list_item(value, index)
-        case GrowV():
-            return dynamic_lists.subscript(s, value, index)
         case InstanceV() | RefV() | ItemV() if instances.has(value, "__getitem__"):
             return instances.special(s, value, "__getitem__", [index])
-        case ArraysV():
-            if isinstance(index, SliceV):
-                return ragged_arrays.part(s, value, index)
-            return ragged_arrays.item_at(s, value, dynamic_lists.position(s, value, index, "list index out of range"))
         case TupleV(items, kind):
             if isinstance(index, SliceV):
                 if kind == "list" and not is_known(index) and dynamic_lists.is_uniform(value):
                     return dynamic_lists.subscript(s, dynamic_lists.of_scalars(s, value), index)
                 return TupleV(items[s.static(index, "a slice of a tuple")], kind)
             return _tuple_item(s, value, index)
-        case MapV():
-            return hash_maps.subscript(s, value, index)
         case DictV(entries):
             if hash_maps.wants_table(s, value, index):
                 return hash_maps.subscript(s, hash_maps.table_for(s, value), index)
@@ -363,21 +351,6 @@ def set_item(s: Context, target: Value, index: Value, value: Value) -> None:
         return
     s.need_whole(target)
     if isinstance(target, ListV) and target.own:
-        _set_list_item(s, target, index, value)
+        array_lists.set_item(s, target, index, value)
         return
     raise s.unsupported(f"item assignment to {s.describe(target)}")
-
-
-def _set_list_item(s: Context, target: ListV, index: Value, value: Value) -> None:
-    """An item of a list that the function has made, which keeps its type."""
-    array = target.array
-    kind = Scalar(array.dtype, not target.items)
-    if array.rank != 1 or not isinstance(value, ScalarV) or value.type != kind:
-        raise s.unsupported(f"{s.describe(value)} assigned to an item of such a list")
-    if isinstance(index, SliceV):
-        raise s.unsupported("a slice of a list assigned")
-    if s.python.lists_given:
-        raise s.unsupported("items assigned of a list that Python or a copy of it shows")
-    s.python.lists_stored = True
-    as_grown = GrowV(ScalarV(array.extents[0]), (array,), kind)
-    dynamic_lists.replace_item(s, as_grown, index, value)

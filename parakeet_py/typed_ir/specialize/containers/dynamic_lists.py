@@ -26,10 +26,10 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, encoded, store_array, store_leaves
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
-from parakeet_py.typed_ir.specialize.arrays.index_entries import item_place
+from parakeet_py.typed_ir.specialize.arrays.index_entries import item_place, position
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import nested_lists, ragged_arrays
-from parakeet_py.typed_ir.specialize.forms import FORMS, Form
+from parakeet_py.typed_ir.specialize.forms import FORMS, Form, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.paths import iterables, join, tagged_scalars
 from parakeet_py.typed_ir.specialize.paths.templates import (
@@ -68,13 +68,18 @@ _WALKING = (len, enumerate, zip, reversed, list)
 _ROWS = ("array", "table")  # items of lists that are described as a whole
 
 
-def is_list(value: Value) -> bool:
-    return isinstance(value, GrowV | ArraysV | ListV) or (isinstance(value, TupleV) and value.kind == "list")
-
-
 def has_item_type(value: Value) -> bool:
     """Whether it is a list whose items are described one by one: lists of rows, and tables, are not."""
     return is_list(value) and not (isinstance(value, ListV) and (value.array.rank > 1 or value.items in _ROWS))
+
+
+def kind_as_option(value: Value) -> object:
+    """What two lists must not have in common that are options of one value; None for what cannot be an option."""
+    if isinstance(value, ArraysV):
+        return None
+    if isinstance(value, ListV) and not has_item_type(value):
+        return "list", value.array.dtype, value.array.rank, value.items
+    return "list"
 
 
 # ---- templates and conversion ----------------------------------------------------------------------------------------
@@ -149,6 +154,11 @@ def _parts(template: Structure) -> Sequence[Template]:
             kind = Scalar(array.dtype, items == "")
             return [kind if array.rank == 1 else RowT(kind)]
     return template.parts
+
+
+def of_columns(length: ir.Operand, columns: Sequence[ArrayV], item: Template) -> GrowV:
+    """A list whose items have these leaves."""
+    return GrowV(ScalarV(length), tuple(columns), item)
 
 
 def as_grown(s: Context, value: Value, item: Template) -> GrowV:
@@ -226,25 +236,9 @@ def plain_item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
     return nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
 
 
-def position(s: Context, grown: GrowV | ArraysV, index: Value, message: str) -> ir.Operand:
-    """The place that a Python index names; IndexError with this message if there is none."""
-    b = s.builder
-    operand, length = item_place(s, index, message), grown.length.operand
-    if b.at_least_zero(b.form(operand)):
-        if not b.provably_lt(operand, length):
-            s.check(b.prim("lt", operand, length, type=PYBOOL), "IndexError", message)
-        return operand
-    negative = b.prim("lt", operand, ZERO, type=PYBOOL)
-    wrapped = b.select(negative, b.prim("add", operand, length), operand)
-    inside = b.logical_and(b.prim("ge", wrapped, ZERO, type=PYBOOL), b.prim("lt", wrapped, length, type=PYBOOL))
-    s.check(inside, "IndexError", message)
-    b.learn_extent(wrapped)
-    return wrapped
-
-
 def subscript(s: Context, grown: GrowV, index: Value) -> Value:
     if not isinstance(index, SliceV):
-        return item_at(s, grown, position(s, grown, index, "list index out of range"))
+        return item_at(s, grown, position(s, grown.length.operand, index, "list index out of range"))
     instance_lists.must_stay(s, grown)
     columns = []
     for column in grown.columns:
@@ -367,7 +361,7 @@ def pop(s: Context, grown: GrowV, index: Value | None, empty: str = "pop from em
         last = _counted(s, length, ir.Const(-1, PYINT))
         item, pools = nested_lists.popped(s, grown, item_at(s, grown, last))
         return item, GrowV(ScalarV(last), grown.columns, grown.item, pools)
-    place = position(s, grown, index, "pop index out of range")
+    place = position(s, grown.length.operand, index, "pop index out of range")
     item = item_at(s, grown, place)
     return item, without(s, grown, place)
 
@@ -387,7 +381,7 @@ def _move(s: Context, columns: Sequence[ArrayV], source: ir.Operand, target: ir.
 
 
 def replace_item(s: Context, grown: GrowV, index: Value, item: Value) -> GrowV:
-    place = position(s, grown, index, "list assignment index out of range")
+    place = position(s, grown.length.operand, index, "list assignment index out of range")
     return _stored(s, grown, place, item)
 
 
@@ -541,13 +535,14 @@ def _rebuilt(like: GrowV, parts: tuple[Value, ...]) -> GrowV:
     return GrowV(length, columns, like.item, tuple(part for part in others if isinstance(part, GrowV)))
 
 
-iterables.CONTAINERS[GrowV] = _places
 FORMS[GrowV] = Form(
-    lambda one: (one.length, *one.columns, *one.pools), _rebuilt, lambda one: one.item, convert=_convert
-)
-FORMS[ListV] = Form(
-    lambda one: (one.array,),
-    lambda one, parts: ListV(parts[0], one.items, own=one.own),
-    lambda one: (one.items, one.array.dtype, one.array.rank),
-    lambda one, other: one if other.own else replace(one, own=False),
+    lambda one: (one.length, *one.columns, *one.pools),
+    _rebuilt,
+    lambda one: one.item,
+    convert=_convert,
+    noun="list",
+    type=list,
+    length=lambda s, value: value.length.operand,
+    places=_places,
+    subscript=subscript,
 )

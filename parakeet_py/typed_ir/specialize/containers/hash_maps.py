@@ -280,10 +280,6 @@ def table_for(s: Context, value: DictV) -> MapV:
     return as_map(s, value, _item_of(s, value))
 
 
-def length(value: MapV) -> ScalarV:
-    return value.entries.length
-
-
 def contains(s: Context, value: MapV, key: Value) -> ir.Operand:
     return _present(s, _find(s, value, key)[0])
 
@@ -461,7 +457,7 @@ def _without(s: Context, value: MapV, entry: ir.Operand) -> MapV:
     return replace(made, table=_table(s, made))
 
 
-__all__ = ["change", "contains", "joined", "length", "method", "new_set", "set_of", "subscript"]
+__all__ = ["change", "contains", "joined", "method", "new_set", "set_of", "subscript"]
 
 
 def _places(s: Context, value: MapV) -> tuple[ir.Operand, ItemAt] | None:
@@ -471,10 +467,12 @@ def _places(s: Context, value: MapV) -> tuple[ir.Operand, ItemAt] | None:
     return listed.length.operand, lambda index: dynamic_lists.item_at(s, listed, index)
 
 
-iterables.CONTAINERS[MapV] = _places
 FORMS[MapV] = Form(
     lambda one: (one.entries, one.table),
     lambda one, parts: MapV(parts[0], parts[1], one.kind),
     lambda one: (one.entries.item, one.kind),
+    places=_places,
+    length=lambda s, value: value.entries.length.operand,
+    subscript=subscript,
     convert=lambda s, like, value: as_map(s, value, like.entries.item) if is_map(value) else value,
 )

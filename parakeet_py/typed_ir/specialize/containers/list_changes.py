@@ -18,29 +18,34 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
-from parakeet_py.typed_ir.specialize.containers import hash_maps, nested_list_changes, ragged_arrays, sorted_lists
+from parakeet_py.typed_ir.specialize.arrays.index_entries import position
+from parakeet_py.typed_ir.specialize.containers import (
+    hash_maps,
+    nested_list_changes,
+    ragged_arrays,
+    sorted_lists,
+    sorting,
+)
 from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
     NO_ITEMS,
     append,
     as_grown,
     extend,
     insert,
-    is_list,
     is_table,
     is_uniform,
     item_template,
     pop,
     popleft,
-    position,
     replace_item,
     reversed_list,
     shown,
     subscript,
     without,
 )
+from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists, values
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars
-from parakeet_py.typed_ir.specialize.python import builtin_sorting
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArraysV,
@@ -146,7 +151,7 @@ def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value
         case "popleft", []:
             return list(popleft(s, grown))
         case "delete", [index]:
-            place = position(s, grown, index, "list assignment index out of range")
+            place = position(s, grown.length.operand, index, "list assignment index out of range")
             return [without(s, grown, place)]
         case "set", [index, item]:
             return [replace_item(s, grown, index, item)]
@@ -155,12 +160,12 @@ def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value
         case "reverse", []:
             return [reversed_list(s, grown)]
         case "sort", []:
-            return [builtin_sorting.sort(s, grown if is_table(grown) else shown(s, grown))]
+            return [sorting.sort(s, grown if is_table(grown) else shown(s, grown))]
         case "remove", [item]:
             listed = shown(s, grown)
             if not isinstance(listed, ListV):
                 raise s.unsupported(".remove() of such a list")
-            found_at = builtin_sorting.place_of(s, listed, item, "list.remove(x): x not in list")
+            found_at = sorting.place_of(s, listed, item, "list.remove(x): x not in list")
             return [NeverV()] if found_at is None else [without(s, grown, found_at.operand)]
     raise s.unsupported(f".{kind}() of a list")
 

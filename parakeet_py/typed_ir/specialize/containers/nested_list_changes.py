@@ -15,9 +15,11 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array
+from parakeet_py.typed_ir.specialize.arrays.index_entries import position
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.containers.nested_lists import FEW, LEAVES, as_row, has_rows, load, size
+from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
@@ -58,10 +60,10 @@ def change(s: Context, held: Value, at: Value, kind: str, args: list[Value]) -> 
         held = hash_maps.table_for(s, held)
     if isinstance(held, MapV):
         return _of_map(s, held, at, kind, args)
-    if not dynamic_lists.is_list(held) or (isinstance(held, ListV) and held.array.rank < 2):
+    if not is_list(held) or (isinstance(held, ListV) and held.array.rank < 2):
         raise s.unsupported(f"a change of an item of {s.describe(held)}")
     grown = _with_rows(s, held, 0)
-    place = dynamic_lists.position(s, grown, at, "list index out of range")
+    place = position(s, grown.length.operand, at, "list index out of range")
     *item, made = _changed(s, grown, 0, place, kind, args)
     return [*item, made]
 
@@ -140,9 +142,7 @@ def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, 
             grown = _holding(s, grown, [item])
             start, count = (load(s, grown.columns[keys + leaf], place) for leaf in range(2))
             (pool,) = grown.pools
-            where = dynamic_lists.position(
-                s, replace(pool, length=ScalarV(count)), index, "list assignment index out of range"
-            )
+            where = position(s, count, index, "list assignment index out of range")
             leaves = join.leaves_of(s, item, pool.item)
             array_store.store_leaves(s, pool.columns, size(s, b.index_add(start, where)), leaves)
             return [grown]

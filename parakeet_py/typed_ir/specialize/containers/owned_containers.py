@@ -45,6 +45,11 @@ def _is_container(value: Value) -> bool:
     return isinstance(value, _CONTAINERS) or (isinstance(value, TupleV) and value.kind == "list")
 
 
+def holds_own(value: Value) -> bool:
+    """Is there a list in a value whose items can be assigned?"""
+    return (isinstance(value, ListV) and value.own) or any(map(holds_own, parts_of(value)))
+
+
 def given(s: Context, op: ssa.Op, nested: bool = False) -> list[Value]:
     """The lists and dicts among the arguments of a call, or the operands of another operation, that the function in
     which it stands changes; `nested`: those of them that hold others."""

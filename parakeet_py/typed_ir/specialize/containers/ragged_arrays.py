@@ -20,7 +20,7 @@ import numpy as np
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form, parts_of, rebuild
@@ -277,8 +277,9 @@ def flat(s: Context, held: ArraysV) -> ArrayV:
     return make_view(s, _shown(held), (ZERO,), [(0, held.used.operand, ONE)])
 
 
-def part(s: Context, held: ArraysV, index: SliceV) -> Value:
-    """held[index]: a list of the same arrays."""
+def _subscript(s: Context, held: ArraysV, index: Value) -> Value:
+    if not isinstance(index, SliceV):
+        return item_at(s, held, index_entries.position(s, held.length.operand, index, "list index out of range"))
     numbers = s.call(Static(np.arange), [held.length], {})
     assert isinstance(numbers, ArrayV)
     made = s.call_library("python_list_part", [held, indexing.read(s, numbers, index)])
@@ -362,7 +363,6 @@ def _outside(value: ArraysV, before: int, inside: int) -> ArraysV:
     return replace(value, bases=frozenset(root for root in value.bases if root <= before) | {inside})
 
 
-iterables.CONTAINERS[ArraysV] = _places
 FORMS[ArraysV] = Form(
     lambda one: (one.length, one.used, one.data, *one.places),
     lambda one, parts: ArraysV(parts[0], parts[1], parts[2], parts[3:], one.root, one.bases, one.fresh),
@@ -371,4 +371,9 @@ FORMS[ArraysV] = Form(
     as_arrays,
     _carried,
     _outside,
+    noun="list of arrays",
+    type=list,
+    length=lambda s, value: value.length.operand,
+    places=_places,
+    subscript=_subscript,
 )

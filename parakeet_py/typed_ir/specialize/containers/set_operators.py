@@ -61,7 +61,7 @@ def _all(s: Context, a: MapV, b: MapV, there: bool) -> Value:
 
 
 def _same_length(s: Context, op: str, a: MapV, b: MapV) -> Value:
-    return s.compare(op, hash_maps.length(a), hash_maps.length(b))
+    return s.compare(op, a.entries.length, b.entries.length)
 
 
 def _both(s: Context, one: Value, other: Value) -> Value:

@@ -29,12 +29,11 @@ from dataclasses import MISSING, Field
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.attribute_sources import SIZE, class_named, in_class, is_plain, stores_plainly
+from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.restarts import ChangingInstance, InstanceAttribute, Sequential
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     DictV,
-    GrowV,
     InstanceV,
     ItemV,
     Made,
@@ -191,7 +190,7 @@ def _is_shared_container(value: Value) -> bool:
     match value:
         case TupleV(items, kind):
             return kind == "list" or any(map(_is_shared_container, items))
-    return isinstance(value, GrowV | ArraysV | DictV | MapV)
+    return isinstance(value, DictV | MapV) or (is_list(value) and array_of(value) is None)
 
 
 def _fill(s: Context, ref: RefV, owner: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:

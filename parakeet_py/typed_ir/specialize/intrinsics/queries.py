@@ -11,11 +11,11 @@ from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.axis_order import merged_order, sorted_axes, stride_ranks
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of
 from parakeet_py.typed_ir.specialize.intrinsics.table import dtype_name, handles
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
-    ListV,
     ScalarV,
     Static,
     TupleV,
@@ -62,12 +62,13 @@ def _is_known(s: Context, value: Value) -> Value:
 
 @handles(words.is_sequence)
 def _is_sequence(s: Context, value: Value) -> Value:
-    return py(isinstance(value, TupleV | ListV))
+    return py(isinstance(value, TupleV) or form_of(value).array is not None)
 
 
 @handles(words.has_known_length)
 def _has_known_length(s: Context, value: Value) -> Value:
-    return py(isinstance(value, TupleV) or (isinstance(value, ListV) and isinstance(value.array.extents[0], ir.Const)))
+    array = None if isinstance(value, ArrayV) else array_of(value)
+    return py(isinstance(value, TupleV) or (array is not None and isinstance(array.extents[0], ir.Const)))
 
 
 @handles(words.is_writeable)

@@ -27,7 +27,7 @@ from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarS
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.containers import dict_items, owned_containers
-from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
+from parakeet_py.typed_ir.specialize.forms import array_of, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
@@ -49,7 +49,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ComprehensionV,
     GeneratorV,
     IteratorV,
-    ListV,
     MapV,
     MessageV,
     MethodV,
@@ -223,7 +222,7 @@ def emit_opaque(
         and not _leaves_maps_alone(values[0])
     ):
         raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
-    if _may_keep(operation, values) and any(map(_holds_own_list, (*values, *keywords.values()))):
+    if _may_keep(operation, values) and any(map(owned_containers.holds_own, (*values, *keywords.values()))):
         s.give_list("a list given to Python whose items are assigned")
     if s.instances.made and any(map(_holds_instance, (*values, *keywords.values()))):
         raise s.unsupported(f"{reason}, of an object that the function has made")
@@ -376,7 +375,7 @@ def _may_be_generator(seed: Value) -> bool:
     """May this be a generator, perhaps of a class of the user's, which `default_rng` gives as it is?"""
     if isinstance(seed, Static):
         return _is_random(seed.object)
-    return not isinstance(seed, ScalarV | ArrayV | ListV)
+    return not isinstance(seed, ScalarV) and array_of(seed) is None
 
 
 def _is_random(seed: Any) -> bool:
@@ -416,10 +415,6 @@ def _holds_map(value: Value) -> bool:
 
 def _holds_instance(value: Value) -> bool:
     return holds(value)
-
-
-def _holds_own_list(value: Value) -> bool:
-    return (isinstance(value, ListV) and value.own) or any(map(_holds_own_list, parts_of(value)))
 
 
 def _may_keep(operation: str, values: Sequence[Value]) -> bool:

@@ -23,8 +23,8 @@ from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists
-from parakeet_py.typed_ir.specialize.forms import roots_of
+from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists
+from parakeet_py.typed_ir.specialize.forms import is_list, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists, instances
 from parakeet_py.typed_ir.specialize.paths import generators, iterables, iterator_consumption, join, tagged_scalars
 from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure, template_of, types_of, varying
@@ -33,8 +33,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
     ComprehensionV,
-    GrowV,
-    ListV,
     NeverV,
     RangeV,
     RefV,
@@ -56,14 +54,14 @@ _ItemAt = Callable[[ir.Operand], Value]
 
 
 def as_list(s: Context, value: Value) -> Value:
-    """A comprehension computed: a tuple or list when its length is known, else a ListV."""
+    """A comprehension computed: a tuple or list when its length is known, else one of run-time length."""
     if iterator_consumption.is_lazy(value):
         return generators.as_list(s, value)
     return compute(s, value) if isinstance(value, ComprehensionV) else value
 
 
 def compute(s: Context, value: ComprehensionV) -> Value:
-    """The list of a comprehension: a `TupleV` of known length or a `ListV`."""
+    """The list of a comprehension: a `TupleV` if its length is known."""
     if iterator_consumption.is_lazy(value.iterable):
         return generators.as_list(s, value) if value.kind != "tuple" and not value.flatten else _grown(s, value)
     mark = s.checkpoint()
@@ -238,11 +236,11 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
         record = _record(s, item, before)
         empty = isinstance(item, TupleV) and item == TupleV((), "list")
         item = first = dynamic_lists.shown(s, item) if record is None else item
-        if record is None and isinstance(item, TupleV | ListV):
+        if record is None and (isinstance(item, TupleV) or is_list(item)):
             first = s.as_array(item)
     s.rollback(mark)
     if empty:
-        return GrowV(ScalarV(length), (), Structure(TupleV((), "list"), ()))
+        return dynamic_lists.of_columns(length, (), Structure(TupleV((), "list"), ()))
     if record is not None:
         return _of_tuples(s, value, record)
     if not isinstance(first, ArrayV):
@@ -270,7 +268,7 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
         array = replace(array, roots=s.shadow(replace(first, roots=shown)))
     if first.readonly:
         array = replace(array, readonly=True)
-    return ListV(array, _items_of_rows(item), own=not shown)
+    return array_lists.of_rows(array, item, own=not shown)
 
 
 def _record(s: Context, item: Value, before: int) -> Structure | None:
@@ -300,25 +298,10 @@ def _of_tuples(s: Context, value: ComprehensionV, template: Structure) -> Value:
             return array_store.encoded(s, join.leaves_of(s, element, template))
 
     try:
-        return GrowV(ScalarV(length), tuple(generate(s, (length,), point)), template)
+        return dynamic_lists.of_columns(length, generate(s, (length,), point), template)
     except Sequential:
         s.rollback(mark)
         return _grown(s, value)
-
-
-def _items_of_rows(row: Value) -> str:
-    """What a list of such rows holds: see `ListV`."""
-    match row:
-        case ArrayV() if row.rank > 0:
-            return "array"
-        case ListV(_, items) if items != "array":
-            return items
-        case TupleV(items, "list") if all(isinstance(item, ScalarV) for item in items):
-            kinds = {item.type for item in items if isinstance(item, ScalarV)}
-            if len(kinds) == 1:
-                kind = kinds.pop()
-                return "" if kind.python else kind.dtype
-    return "table"
 
 
 def _filtered(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemAt) -> Value:
@@ -452,5 +435,5 @@ def _leaves(s: Context, element: ScalarV | TaggedScalar) -> list[ir.Operand]:
 def _as_list(s: Context, columns: Sequence[ArrayV], element: ScalarV | TaggedScalar) -> Value:
     """The list of such elements; where some may be ints and others floats, the columns tell them apart."""
     if isinstance(element, TaggedScalar):
-        return GrowV(ScalarV(columns[0].extents[0]), tuple(columns), EitherT(element.kinds))
-    return ListV(columns[0], "" if element.python else element.dtype, own=True)
+        return dynamic_lists.of_columns(columns[0].extents[0], columns, EitherT(element.kinds))
+    return array_lists.of_scalars(columns[0], element.type)

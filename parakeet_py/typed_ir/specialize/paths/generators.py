@@ -15,6 +15,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.desugar.caught_steps import item_of, steps
 from parakeet_py.frontend.desugar.generators import yielded
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.paths import iterator_consumption
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_lazy
@@ -22,15 +23,12 @@ from parakeet_py.typed_ir.specialize.python.table import builtin
 from parakeet_py.typed_ir.specialize.restarts import Sequential
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
-    ArraysV,
     ClosureV,
     ComprehensionV,
     DictV,
     Frame,
     GeneratorV,
-    GrowV,
     IteratorV,
-    ListV,
     MapV,
     TupleV,
     Value,
@@ -68,7 +66,7 @@ def _may_change(s: Context, value: Value) -> bool:
             return own or any(_may_change(s, item) for item in items)
         case ClosureV():
             return any(_may_change(s, held) for held in (*value.captures, *value.defaults))
-    return isinstance(value, ListV | GrowV | ArraysV | DictV | MapV)
+    return is_list(value) or isinstance(value, DictV | MapV)
 
 
 def of_expression(s: Context, value: ComprehensionV) -> Value:

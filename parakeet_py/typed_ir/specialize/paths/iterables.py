@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.frontend import ssa
@@ -13,6 +12,7 @@ from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays.indexing import read
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import strings
+from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.python.python_scalars import int_add
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -22,7 +22,6 @@ from parakeet_py.typed_ir.specialize.values import (
     GeneratorV,
     ItemAt,
     IteratorV,
-    ListV,
     MessageV,
     MethodV,
     RangeV,
@@ -44,11 +43,6 @@ _HINTS = {  # what to give a loop instead
     "a frozenset": "pass np.array(sorted(x)), if the order does not matter",
     "a generator": "pass np.array(list(x)), or call the generator function in here",
 }
-
-
-CONTAINERS: dict[type[Value], Callable[[Context, Any], tuple[ir.Operand, ItemAt] | None]] = {}
-"""The length of a container, and the item at a place in it, by the class of its value; None if it cannot be gone
-through. The modules of these classes fill the table."""
 
 
 def static_items(iterable: Value) -> list[Value] | None:
@@ -82,8 +76,8 @@ def static_items(iterable: Value) -> list[Value] | None:
 def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Operand, ItemAt]:
     """(start, stop, step, item at an index) of an iterable of run-time length."""
     b = s.builder
-    of_class = CONTAINERS.get(type(iterable))
-    if of_class is not None and (found := of_class(s, iterable)) is not None:
+    places = form_of(iterable).places
+    if places is not None and (found := places(s, iterable)) is not None:
         length, item_at = found
         return ZERO, length, ONE, item_at
     match iterable:
@@ -91,8 +85,6 @@ def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Ope
             return start.operand, stop.operand, step.operand, ScalarV
         case TextV(codes) as text:
             return ZERO, codes.extents[0], ONE, lambda index: strings.char_at(s, text, index)
-        case ListV() as listed:
-            return ZERO, listed.array.extents[0], ONE, lambda index: s.list_item(listed, ScalarV(index))
         case ArrayV(rank=0):
             raise s.unsupported("iteration over a 0-d array")
         case MethodV(ArrayV() as array, "flat"):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.callee_effects import builtin_functions
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.values import (
     ClosureV,
     ComprehensionV,
@@ -24,7 +25,6 @@ from parakeet_py.typed_ir.specialize.values import (
     GeneratorV,
     InstanceV,
     IteratorV,
-    ListV,
     MethodV,
     ObjectV,
     Static,
@@ -222,8 +222,7 @@ def check_parameters(s: Context, function: ssa.Function, env: dict[ssa.Var, Valu
     """The same for the arguments of a user's function, which are in `env`; a list has this function as a reader too."""
     for param in function.params:
         value = env[param.var]
-        if isinstance(value, ListV) and value.once:
-            env[param.var] = ListV(value.array, value.items)
+        env[param.var] = form_of(value).read(value, False)
         if holds_iterator(value) and uses(s, function, param.var) > 1:
             raise s.unsupported(_TWICE)
         if is_computed(value) and any(isinstance(let.op, ssa.Guarded) for let in function.statements()):
@@ -266,8 +265,8 @@ def arguments(s: Context, items: Sequence[ssa.Item], values: list[Value]) -> lis
     if any(isinstance(item, ssa.Star) for item in items):
         return values
     return [
-        ListV(value.array, value.items, True)
-        if isinstance(value, ListV) and isinstance(item, ssa.Var) and _is_own_list(s, function, item)
+        form_of(value).read(value, True)
+        if form_of(value).array is not None and isinstance(item, ssa.Var) and _is_own_list(s, function, item)
         else value
         for item, value in zip(items, values, strict=True)
     ]

@@ -20,6 +20,7 @@ import numpy as np
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.paths.tagged_scalars import (
     alternative,
     chosen,
@@ -36,8 +37,6 @@ from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
     ClosureV,
-    GrowV,
-    ListV,
     NeverV,
     ScalarV,
     Static,
@@ -249,7 +248,7 @@ def _is_one_operation(s: Context, op: ssa.Op, tagged: TaggedScalar, found: dict[
         case ssa.Unary():
             return exact
         case ssa.Subscript(held, index) if not holds(held):
-            return whole and isinstance(s.value(held), ArrayV | ListV | GrowV | TupleV)
+            return whole and (isinstance(s.value(held), ArrayV | TupleV) or is_list(s.value(held)))
         case ssa.SetItem(target, index, value) if isinstance(array := s.value(target), ArrayV):
             indices, stored = _is_in(s, index, tagged), _is_in(s, value, tagged)
             if stored and not (holds(value) and _stores_alike(kinds, np.dtype(array.dtype))):

@@ -30,6 +30,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.tagged_operations import handed_back, tried
 from parakeet_py.typed_ir.specialize.paths.templates import (
@@ -47,10 +48,8 @@ from parakeet_py.typed_ir.specialize.values import (
     ClosureV,
     DictV,
     ErrorV,
-    GrowV,
     InstanceV,
     ItemV,
-    ListV,
     MessageV,
     MethodV,
     NeverV,
@@ -97,14 +96,12 @@ def kind_of(template: Template) -> object:
             return value
         case Structure(InstanceV(cls, names)):
             return "instance", cls, names
-        case Structure(ItemV(listed=GrowV(item=Structure(InstanceV(cls))))):
-            return "item", cls
+        case Structure(ItemV(listed=listed)):
+            return "item", listed.item.like.cls
         case Structure(CharV() | TextV() as like):
             return type(like)
-        case Structure(ListV(array, items) as like) if not dynamic_lists.has_item_type(like):
-            return "list", array.dtype, array.rank, items
-        case Structure(GrowV() | ListV() | TupleV(kind="list")):
-            return "list"
+        case Structure(like) if is_list(like):
+            return dynamic_lists.kind_as_option(like)
         case Structure(TupleV(items, kind, named)):
             return kind, len(items), named
         case Structure(ErrorV(error, message, args)):
@@ -413,7 +410,9 @@ def _test(s: Context, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None
         if isinstance(option, Static):
             if option == other:
                 wanted.append(number)
-        elif name in ("eq", "ne") and not isinstance(option, ScalarV | TaggedScalar | TupleV | ListV | GrowV | DictV):
+        elif name in ("eq", "ne") and not (
+            isinstance(option, ScalarV | TaggedScalar | TupleV | DictV) or is_list(option)
+        ):
             return None  # what compares item by item
     if name in ("eq", "ne") and other.object is not None and any(_may_be_numpy(option) for option in value.options):
         return None  # a NumPy bool

@@ -30,10 +30,11 @@ from parakeet_py.typed_ir.specialize.arrays.flags import array_flag
 from parakeet_py.typed_ir.specialize.arrays.strided import stride_of, strided, strides_shown
 from parakeet_py.typed_ir.specialize.arrays.views import size_of, transpose
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
-from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps
+from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, sorting
+from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
-from parakeet_py.typed_ir.specialize.python import builtin_sorting, named_tuples, random_generators
+from parakeet_py.typed_ir.specialize.python import named_tuples, random_generators
 from parakeet_py.typed_ir.specialize.python.known_calls import call_registered, registered_body
 from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.values import (
@@ -43,7 +44,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ErrorV,
     InstanceV,
     ItemV,
-    ListV,
     MapV,
     MessageV,
     MethodV,
@@ -85,7 +85,9 @@ def attribute(s: Context, value: Value, name: str) -> Value:
             return lift(cls._fields)
         case TupleV(named=cls) if cls is not None and not named_tuples.has_method(cls, name):
             raise s.hand_back(f".{name} of a named tuple")
-        case TupleV() | ListV() | DictV() | MapV():
+        case TupleV() | DictV() | MapV():
+            return MethodV(value, name)
+        case _ if is_list(value):
             return MethodV(value, name)
         case MethodV(ArrayV() as array, "flags"):
             return array_flag(s, array, name)
@@ -363,8 +365,8 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
             if made is not None:
                 return made
             raise s.hand_back(f".{name}() of a named tuple")
-        case ListV() if name in ("index", "count", "copy"):
-            return _list_method(s, obj, name, args)
+        case _ if name in ("index", "count", "copy") and is_list(obj) and array_of(obj) is not None:
+            return sorting.list_method(s, obj, name, args)
         case MapV():
             return hash_maps.method(s, obj, name, args)
         case DictV():
@@ -419,26 +421,13 @@ def _scalar_method(s: Context, value: ScalarV, name: str, args: list[Value], kwa
     return result
 
 
-def _list_method(s: Context, obj: ListV, name: str, args: list[Value]) -> Value:
-    match name, args:
-        case "index", [item]:
-            return builtin_sorting.place_of(s, obj, item) or NeverV()
-        case "count", [item]:
-            return builtin_sorting.count(s, obj, item)
-        case "copy", []:
-            return s.call(Static(list), [obj], {})
-    raise s.unsupported(f".{name}() of a list with these arguments")
-
-
 def _tuple_method(s: Context, obj: TupleV, name: str, args: list[Value]) -> Value:
     equal = [s.truth(s.compare("eq", item, args[0])) for item in obj.items]
     if not all(isinstance(one, ir.Const) for one in equal):
-        listed = dynamic_lists.shown(s, dynamic_lists.of_scalars(s, obj)) if dynamic_lists.is_uniform(obj) else None
-        if isinstance(listed, ListV) and name == "index" and obj.kind == "tuple":
-            text = "tuple.index(x): x not in tuple"
-            return builtin_sorting.place_of(s, listed, args[0], text) or NeverV()
-        if isinstance(listed, ListV):
-            return _list_method(s, listed, name, args)
+        if dynamic_lists.is_uniform(obj):
+            listed = dynamic_lists.shown(s, dynamic_lists.of_scalars(s, obj))
+            absent = "tuple.index(x): x not in tuple" if obj.kind == "tuple" else sorting.ABSENT
+            return sorting.list_method(s, listed, name, args, absent)
         raise s.unsupported(f".{name}() of a {obj.kind} of run-time values")
     flags = [bool(one.value) for one in equal if isinstance(one, ir.Const)]
     if name == "count":

@@ -17,12 +17,12 @@ from parakeet_py.frontend.desugar.lru_cache import CACHES, check_cache
 from parakeet_py.signature.attribute_sources import in_class
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import convert
-from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.arrays.views import size_of
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
-from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, strings
+from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, hash_maps, strings
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.messages import format_values, is_text, text_of_error
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption
@@ -32,18 +32,15 @@ from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, pyth
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
-    ArraysV,
     ArrayV,
     ClosureV,
     ComprehensionV,
     DictV,
     ErrorV,
     GeneratorV,
-    GrowV,
     InstanceV,
     ItemV,
     IteratorV,
-    ListV,
     MapV,
     MessageV,
     MethodV,
@@ -79,23 +76,18 @@ def _len(s: Context, value: Value) -> Value:
     items = iterables.static_items(value)
     if items is not None:
         return py(len(items))
+    length = form_of(value).length
+    if length is not None:
+        return ScalarV(length(s, value))
     match value:
-        case GrowV(length):
-            return length
         case ArrayV(rank=0):
             raise s.unsupported("len() of unsized object")
         case ArrayV():
             return ScalarV(value.extents[0])
         case MethodV(ArrayV() as array, "flat"):
             return ScalarV(size_of(s, array))
-        case ListV(array):
-            return ScalarV(array.extents[0])
-        case ArraysV(length):
-            return length
         case RangeV():
             return ScalarV(iterables.range_length(s, value))
-        case MapV():
-            return hash_maps.length(value)
         case ObjectV():
             fields = named_fields(s, value)
             if fields is None:
@@ -203,28 +195,14 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
         made = isinstance(value, ComprehensionV)
         if isinstance(value, ComprehensionV):
             value = s.as_list(value)
-        if kind == "list" and isinstance(value, GrowV):
-            return value if made else dynamic_lists.copied(s, value)
         if isinstance(value, MapV) and value.kind == "dict" and kind == "list":
             value = dynamic_lists.shown(s, hash_maps.keys(value))
         items = iterables.static_items(value)
         if items is not None:
             return TupleV(tuple(items), kind)
-        if kind == "list" and isinstance(value, ListV):
-            if made or value.once:
-                return value
-            copied = copy_array(s, value.array)
-            if copied.rank > 1:
-                s.give_list("a list of lists copied whose items are assigned")  # they are those of the other list
-                return ListV(copied, value.items)
-            return ListV(copied, value.items, own=True)
-        if kind == "list" and isinstance(value, RangeV):
-            array = s.as_array(value, "int64")
-            assert isinstance(array, ArrayV)
-            return ListV(array, own=True)
-        if kind == "list" and isinstance(value, ArrayV) and value.rank == 1:
-            return ListV(copy_array(s, value), value.dtype, own=True)
-        if kind == "tuple" and isinstance(value, ArrayV | ListV | RangeV):
+        if kind == "list" and (copied := array_lists.listed(s, value, made)) is not None:
+            return copied
+        if kind == "tuple" and (isinstance(value, RangeV) or array_of(value) is not None):
             try:
                 return TupleV(tuple(s.sequence(value)), kind)
             except UnsupportedError:
@@ -340,7 +318,7 @@ def type_of(s: Context, value: Value) -> type:
             return instances.class_of(value)  # type: ignore[no-any-return]
         case TupleV(_, kind, named):
             return named or (tuple if kind == "tuple" else list)
-        case ListV():
+        case _ if is_list(value):
             return list
         case DictV():
             return dict

@@ -12,18 +12,16 @@ from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, records
+from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, hash_maps, records, sorting
+from parakeet_py.typed_ir.specialize.forms import array_of
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_operations, tagged_scalars
-from parakeet_py.typed_ir.specialize.python import builtin_sorting
 from parakeet_py.typed_ir.specialize.python.python_scalars import compare
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
     IteratorV,
-    ListV,
     MapV,
-    RangeV,
     ScalarV,
     Static,
     TupleV,
@@ -91,14 +89,14 @@ def _is_better(s: Context, op: str, item: Value, best: Value) -> ir.Operand:
 def _extremum(op: str, reduction: str) -> Callable[..., Value]:
     def handle(s: Context, *args: Value, key: Value | None = None, default: Value | None = None) -> Value:
         if len(args) == 1:
-            value = builtin_sorting.of_set(s, args[0]) if key is None or is_none(key) else args[0]
+            value = sorting.of_set(s, args[0]) if key is None or is_none(key) else args[0]
             if isinstance(value, ComprehensionV):
                 value = s.as_list(value)
             items = iterables.static_items(value)
             if items is None and default is not None:
-                return builtin_sorting.or_default(s, value, default, lambda items: handle(s, items, key=key))
+                return sorting.or_default(s, value, default, lambda items: handle(s, items, key=key))
             if items is None and key is not None and not is_none(key):
-                return builtin_sorting.by_key(s, value, key, reduction)
+                return sorting.by_key(s, value, key, reduction)
             if items is None and (isinstance(value, IteratorV) or dynamic_lists.is_table(value)):
                 return records.extreme(s, value, None, reduction)
             if items is None:
@@ -106,7 +104,7 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
                 array = _elements(s, value)
                 if not isinstance(array, ArrayV) or array.rank != 1:
                     raise s.unsupported(f"{reduction}() of {s.describe(value)}")
-                plain = isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items)
+                plain = array_lists.is_of_python(value)
                 if plain and is_complex(array.dtype):
                     raise s.unsupported("complex numbers have no order")
                 result = s.call_library(f"python_{reduction}", [array])
@@ -136,17 +134,13 @@ def _elements(s: Context, value: Value) -> Value:
     """What a builtin goes through, as an array."""
     value = _keys(value)
     value = dynamic_lists.shown(s, value)
-    if not isinstance(value, ListV):
-        return s.numeric(value)
-    if value.items == "table":
-        raise s.unsupported("a list whose items are of different types")
-    return value.array
+    return array_of(array_lists.of_one_type(s, value)) or s.numeric(value)
 
 
 @builtin(sum)
 def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
     total = start or py(0)
-    value = builtin_sorting.of_set(s, value)
+    value = sorting.of_set(s, value)
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     items = iterables.static_items(value)
@@ -156,9 +150,9 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
         return total
     value = dynamic_lists.shown(s, _keys(value))
     array = _elements(s, value)
-    if not isinstance(array, ArrayV) or (isinstance(value, ListV) and array.rank > 1 and value.items != "array"):
+    if not isinstance(array, ArrayV) or array_lists.is_of_lists(value):
         raise s.unsupported(f"sum() of {s.describe(value)}")
-    if isinstance(value, RangeV) or (isinstance(value, ListV) and not value.items):
+    if array_lists.is_of_python(value):
         name = "python_sum_int" if array.dtype in ("int64", "bool") else "python_sum"
         return s.binary("add", total, s.as_python(s.call_library(name, [array])))
     return s.binary("add", s.call_library("python_sum_rows", [array]), total)
@@ -176,7 +170,7 @@ def _any(s: Context, value: Value) -> Value:
 
 def _quantifier(s: Context, value: Value, universal: bool) -> Value:
     b = s.builder
-    value = builtin_sorting.of_set(s, value)
+    value = sorting.of_set(s, value)
     if isinstance(value, ComprehensionV):
         start, before, stores = s.checkpoint(), len(b.scopes[-1].statements), s.elements.stores_of_elements
         listed = s.as_list(value)

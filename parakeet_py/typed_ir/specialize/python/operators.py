@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base import enums
-from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
@@ -20,21 +19,25 @@ from parakeet_py.typed_ir.specialize import messages
 from parakeet_py.typed_ir.specialize.arrays import convert
 from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
-from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, set_operators, strings
+from parakeet_py.typed_ir.specialize.containers import (
+    dict_items,
+    dynamic_lists,
+    hash_maps,
+    list_operators,
+    set_operators,
+    strings,
+)
+from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists, instances, operators
 from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_passed_on
-from parakeet_py.typed_ir.specialize.paths.templates import Structure
 from parakeet_py.typed_ir.specialize.python import long_ints
-from parakeet_py.typed_ir.specialize.python.builtin_sorting import line
 from parakeet_py.typed_ir.specialize.python.python_scalars import python_unary
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
     ComprehensionV,
     DictV,
-    GrowV,
-    ListV,
     MapV,
     MessageV,
     NeverV,
@@ -80,15 +83,12 @@ def binary_operator(s: Context, op: str, left: Value, right: Value) -> Value:
     left, right = _as_numbers(left, right)
     if instances.is_instance(left) or instances.is_instance(right):
         return operators.binary(s, op, left, right)
-    if isinstance(left, TupleV | ListV | DictV | MessageV | Static) or isinstance(right, TupleV | MessageV):
+    if isinstance(left, TupleV | MessageV | Static) or isinstance(right, TupleV | MessageV):
         made = _sequence_operator(s, op, left, right)
         if made is not None:
             return made
-    if op == "add" and isinstance(left, ListV | TupleV) and isinstance(right, ListV | TupleV):
-        together: Value | None = _concatenated(s, left, right)
-        together = together or _mixed(s, left, right)
-        if together is not None:
-            return together
+    if op == "add" and (together := list_operators.together(s, left, right)) is not None:
+        return together
     if set_operators.is_set(left) and (made := set_operators.operator(s, op, left, right)) is not None:
         return made
     if _between_containers(left, right):
@@ -113,47 +113,13 @@ _OF_COMPLEX = ("add", "sub", "mul", "truediv", "pow", "eq", "ne")
 def _between_containers(left: Value, right: Value) -> bool:
     """Is this Python's own operator on a list, tuple or range, with no array or NumPy scalar on the other side?"""
     for one, other in ((left, right), (right, left)):
-        plain = isinstance(other, TupleV | ListV | RangeV) or (isinstance(other, ScalarV) and other.python)
-        if isinstance(one, TupleV | ListV | RangeV) and plain:
+        if _is_sequence(one) and (_is_sequence(other) or (isinstance(other, ScalarV) and other.python)):
             return True
     return False
 
 
-def _concatenated(s: Context, left: ListV | TupleV, right: ListV | TupleV) -> ListV | None:
-    """One list after the other, of numbers of one type, where their lengths are not known."""
-    if any(isinstance(side, TupleV) and side.kind != "list" for side in (left, right)):
-        return None
-    lines = [line(s, side) for side in (left, right) if not (isinstance(side, TupleV) and not side.items)]
-    found = [one for one in lines if one is not None]
-    if len(found) < len(lines) or len({(one.items, one.array.dtype) for one in found}) != 1:
-        return None
-    made = s.call(Static(np.concatenate), [TupleV(tuple(one.array for one in found))], {})
-    assert isinstance(made, ArrayV)
-    return ListV(made, found[0].items, own=True)
-
-
-def records_together(s: Context, left: Value, right: Value) -> Value | None:
-    """One list after the other, where the function changes one of them and its items are tuples."""
-    sides = (left, right)
-    if not any(isinstance(one, GrowV) and isinstance(one.item, Structure) for one in sides):
-        return None
-    return _mixed(s, left, right) if all(map(dynamic_lists.is_list, sides)) else None
-
-
-def _mixed(s: Context, left: Value, right: Value) -> Value | None:
-    """One list after the other, of items of several types."""
-    sides = (left, right)
-    if not all(map(dynamic_lists.has_item_type, sides)) or any(isinstance(one, GrowV) and one.pools for one in sides):
-        return None
-    mark = s.checkpoint()
-    try:
-        own, more = (dynamic_lists.item_template(s, side) for side in (left, right))
-        made = dynamic_lists.as_grown(s, left, dynamic_lists.join_items(s, [own, more]))
-        made = dynamic_lists.copied(s, made) if isinstance(left, GrowV) else made
-        return dynamic_lists.extend(s, made, right)
-    except UnsupportedError:
-        s.rollback(mark)
-        return None
+def _is_sequence(value: Value) -> bool:
+    return isinstance(value, TupleV | RangeV) or is_list(value)
 
 
 def _sequence_operator(s: Context, op: str, left: Value, right: Value) -> Value | None:
@@ -219,7 +185,7 @@ def inplace_operator(s: Context, op: str, left: Value, right: Value) -> Value:
             store_array(s, left, product, casting="same_kind", out=True)
             return left
         return inplace(s, op, left, right)
-    if dynamic_lists.is_list(left) or isinstance(left, DictV):
+    if is_list(left) or isinstance(left, DictV):
         numpy_does_it = isinstance(right, ArrayV) or (isinstance(right, ScalarV) and not right.python and op != "mul")
         if not numpy_does_it:
             raise s.unsupported("a list or dict that has other names too, changed where it is")
@@ -272,7 +238,7 @@ def compare(s: Context, op: str, left: Value, right: Value) -> Value:
         return _compare_with_odd(s, op, right if odd is left else left, odd.object)
     if _between_containers(left, right):
         raise s.unsupported(f"a comparison of {s.describe(left)} and {s.describe(right)}")
-    if isinstance(left, TupleV | ListV) and isinstance(right, ArrayV):
+    if (isinstance(left, TupleV) or is_list(left)) and isinstance(right, ArrayV):
         return binary(s, _MIRRORED[op], right, left)  # whose method Python calls: exceptions name it first
     return binary(s, op, left, right)
 
@@ -389,8 +355,8 @@ def _contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
                 return py(not negate)
             found = b.logical_or(found, s.truth(compare(s, "eq", item, one)))
         return ScalarV(b.prim("not", found) if negate else found)
-    if isinstance(container, ArrayV | ListV):
-        array = container.array if isinstance(container, ListV) else container
+    array = array_of(container)
+    if array is not None:
         result = s.call(Static(np.any), [compare(s, "eq", array, item)], {})
         truth = s.truth(result)
         return ScalarV(b.prim("not", truth) if negate else truth)

@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ListV,
     MapV,
     MethodV,
+    NeverV,
     RangeV,
     ScalarV,
     Static,
@@ -38,6 +39,9 @@ from parakeet_py.typed_ir.specialize.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
+
+
+ABSENT = "{0} is not in list"
 
 
 def line(s: Context, value: Value) -> ListV | None:
@@ -178,7 +182,7 @@ def _equal_to(s: Context, value: ListV, item: Value) -> ArrayV:
     return equal
 
 
-def place_of(s: Context, value: ListV, item: Value, message: str = "{0} is not in list") -> ScalarV | None:
+def place_of(s: Context, value: ListV, item: Value, message: str = ABSENT) -> ScalarV | None:
     """The place of the first item that is equal; None if there is none ever."""
     equal = _equal_to(s, value, item)
     there = s.truth(s.call(Static(np.any), [equal], {}))
@@ -200,6 +204,19 @@ def count(s: Context, value: ListV, item: Value) -> Value:
     return s.as_python(s.call(Static(np.count_nonzero), [_equal_to(s, value, item)], {}))
 
 
+def list_method(s: Context, value: Value, name: str, args: list[Value], absent: str = ABSENT) -> Value:
+    """value.index(...), .count(...) and .copy(); `absent`: the message about an item that is not there."""
+    if isinstance(value, ListV):
+        match name, args:
+            case "index", [item]:
+                return place_of(s, value, item, absent) or NeverV()
+            case "count", [item]:
+                return count(s, value, item)
+            case "copy", []:
+                return s.call(Static(list), [value], {})
+    raise s.unsupported(f".{name}() of a list with these arguments")
+
+
 def sort(s: Context, value: Value) -> ListV | GrowV:
     made = _sorted(s, value)
     if not isinstance(made, ListV | GrowV):
@@ -207,4 +224,4 @@ def sort(s: Context, value: Value) -> ListV | GrowV:
     return made
 
 
-__all__ = ["by_key", "count", "line", "of_set", "or_default", "place_of", "sort"]
+__all__ = ["by_key", "line", "list_method", "of_set", "or_default", "place_of", "sort"]
