@@ -1,8 +1,8 @@
 """Native support for call gates: the parts of entering and leaving compiled code that all functions share.
 
-One module of LLVM IR, compiled once per machine and kept in the disk cache: comparing dtypes, looking up globals,
-making NumPy arrays of results, raising failures. It is loaded next to the runtime; gates call it by name. All names
-begin with `gate.`, so that a gate can stand in one module with code that declares the same C functions.
+One module of low-level Python, compiled once per machine and kept in the disk cache: comparing dtypes, looking up
+globals, making NumPy arrays of results, raising failures. It is loaded next to the runtime; gates call it by name. All
+names begin with `gate.`, so that a gate can stand in one module with code that declares the same C functions.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ import numpy as np
 from parakeet_py.base import config as settings
 from parakeet_py.base import tracing
 from parakeet_py.base.types import DTYPES
-from parakeet_py.llvm.entry import callable_type
-from parakeet_py.llvm.entry.stub_support import support_ir
+from parakeet_py.llvm.entry import callable_type, stub_support
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 from parakeet_py.llvm.runtime.object_layout import check_layout
@@ -182,7 +181,7 @@ def _load() -> Mapping[str, int]:
     rt = runtime()
     known = symbols() | {f"gate.{name}": rt.symbols[name] for name in _RUNTIME_FUNCTIONS}
     known["gate.mem_handler"] = id(rt.mem_handler)
-    code = support_code("gate support", support_ir(), known, EXPORTS)
+    code = support_code("gate support", stub_support.support(), known, EXPORTS, prefix="gate.")
     _kept.append(rt.mem_handler)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(rt.symbols["pk_set_poll"])(code["gate.poll"])
     callable_type.set_support(code["gate.forward"], code["gate.call"])
@@ -198,7 +197,7 @@ def _load_checked(unchecked: Mapping[str, int]) -> Mapping[str, int]:
     known["gate.thread_count"] = id(_checked_thread_count)
     _kept.append(rt.mem_handler)
     known |= objects.functions(known)
-    code = support_code("checked gate support", support_ir(checked=True), known, EXPORTS)
+    code = support_code("checked gate support", stub_support.support(checked=True), known, EXPORTS, prefix="gate.")
     return ChainMap(dict(code.addresses), known)
 
 

@@ -8,7 +8,7 @@ in other threads see the old gate or the new one.
 
 Callers in C may also use the type's `tp_call`, with a tuple and a dict; Cython's do. The class statement puts there
 what looks up `__call__` and runs it in Python. Once the native support is loaded, `tp_call` is `gate.call` of
-`support_ir` instead, which goes on to where the instance's pointer leads; without support there are no gates to
+`stub_support` instead, which goes on to where the instance's pointer leads; without support there are no gates to
 enter. So it is in subclasses that have no `__call__` of their own. `f.__call__(...)` itself does the same.
 
 Two levels make the type. The base comes from `PyType_FromSpec` through ctypes and has nothing but the word for the

@@ -28,10 +28,11 @@ from typing import Any, Final
 import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.llvm.engine.low_level_python import Source
 from parakeet_py.llvm.entry import boxing
 from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, Plain
+from parakeet_py.llvm.entry.stub_support import LAYOUT
 from parakeet_py.llvm.runtime.native_runtime import support_code
-from parakeet_py.llvm.runtime.object_layout import Layout
 
 FOR_EVER: Final = 2**63 - 1
 MAX_ARGUMENTS: Final = 16
@@ -152,243 +153,117 @@ def _code() -> dict[str, int]:
     api = ctypes.pythonapi
     known["gate.PyUnicode_Compare"] = ctypes.cast(api.PyUnicode_Compare, ctypes.c_void_p).value or 0
     known["gate.clock_gettime"] = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    text = _CODE
-    constants: dict[str, int] = {
-        **{name: value for name, value in vars(Layout).items() if name.isupper()},
-        **{f"AT_{name}": getattr(PlainGate, name).offset for name, _ in PlainGate._fields_},
+    return dict(
+        support_code("plain gates", (_CODE,), known, ("gate.plain", "gate.plain_first"), prefix="gate.").addresses
+    )
+
+
+_CODE = Source(
+    """
+def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr: ...
+def PyLong_AsLongLongAndOverflow(number: ptr, overflow: ptr) -> i64: ...
+def PyUnicode_Compare(left: ptr, right: ptr) -> i32: ...
+def clock_gettime(clock: i32, time: ptr) -> i32: ...
+open_blocks: extern
+def watched() -> i64: ...
+
+# Nanoseconds of the monotonic clock.
+@internal
+def now() -> i64:
+    time = alloca(i64, 2)
+    clock_gettime(1, time)
+    return time.i64 * 1000000000 + time.i64[1]
+
+# The elements of an array.
+@internal
+def elements(array: ptr) -> i64:
+    size = 1
+    axis = 0
+    while axis < sext(array.NDIM.i32):
+        size *= array.DIMS.ptr.i64[axis]
+        axis += 1
+    return size
+
+# The size of an int: its value without a sign, the largest there is if it has more bits.
+@internal
+def magnitude(number: ptr) -> i64:
+    overflow = alloca(i32)
+    overflow.i32 = 0
+    value = PyLong_AsLongLongAndOverflow(number, overflow)
+    if overflow.i32 != 0:
+        return FOR_EVER
+    return -value if value < 0 else value
+
+# Where the calls of a decorated function enter whose first gate this is.
+def plain_first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    return plain(self.FIRST.ptr, arguments, nargsf, names)
+
+# The call is for another gate.
+@internal
+def go_on(record: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    return record.NEXT_CODE.ptr.ptr(record.NEXT_OBJECT.ptr, arguments, nargsf, names)
+
+def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    record = holder.HEADER.ptr
+    left = record.LEFT.i64
+    elsewhere = atomic_load(open_blocks.i64, "monotonic") | watched()
+    if (left <= 0) | (elsewhere != 0):
+        return go_on(record, arguments, nargsf, names)
+    keywords = 0
+    if names != null:
+        keywords = names.SIZE.i64
+    count = record.COUNT.i64
+    if ((nargsf & ARGUMENTS) + keywords != count) | (keywords != record.NAMED.i64):
+        return go_on(record, arguments, nargsf, names)
+    k = 0
+    while k < keywords:
+        if names.TUPLE_ITEMS.ptr[k] != record.NAMES.ptr[k]:
+            return go_on(record, arguments, nargsf, names)
+        k += 1
+    k = 0
+    while k < count:
+        value = arguments.ptr[k]
+        if value.TYPE.ptr != record.TYPES.ptr[k]:
+            return go_on(record, arguments, nargsf, names)
+        kind = record.KINDS.i64[k]
+        mark = record.MARKS.ptr[k]
+        size = 0
+        if kind == ARRAY:
+            if sext(value.NDIM.i32) != record.RANKS.i64[k] or (mark != null and value.DESCR.ptr != mark):
+                return go_on(record, arguments, nargsf, names)
+            size = elements(value)
+        elif kind == INT:
+            size = magnitude(value)
+        elif kind == SIZED:
+            size = value.SIZE.i64
+        elif kind == ITSELF:
+            if value != mark:
+                return go_on(record, arguments, nargsf, names)
+        elif kind == TEXT and value != mark and PyUnicode_Compare(value, mark) != 0:
+            return go_on(record, arguments, nargsf, names)
+        if ugt(size, record.LARGEST.i64):
+            return go_on(record, arguments, nargsf, names)
+        k += 1
+    if left == FOR_EVER:
+        return PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
+    start = now()
+    result = PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
+    took = now() - start
+    still = record.LEFT.i64
+    within = smax(left - still, 0)
+    record.LEFT.i64 = still - smax(took - within, 0)
+    return result
+""",
+    {
+        **LAYOUT,
+        **{name.upper(): getattr(PlainGate, name).offset for name, _ in PlainGate._fields_},
         "FIRST": FIRST_OFFSET,
         "FOR_EVER": FOR_EVER,
+        "ARGUMENTS": (1 << 63) - 1,  # the flag of vectorcalls is off
         "ARRAY": _ARRAY,
         "INT": _INT,
         "SIZED": _SIZED,
         "ITSELF": _ITSELF,
         "TEXT": _TEXT,
-    }
-    for name, value in constants.items():
-        text = text.replace(f"${name}$", str(value))
-    return dict(support_code("plain gates", text, known, ("gate.plain", "gate.plain_first")).addresses)
-
-
-_CODE = """
-declare ptr @gate.PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare i64 @gate.PyLong_AsLongLongAndOverflow(ptr, ptr)
-declare i32 @gate.PyUnicode_Compare(ptr, ptr)
-declare i32 @gate.clock_gettime(i32, ptr)
-@gate.open_blocks = external global i64
-declare i64 @gate.watched()
-
-; Nanoseconds of the monotonic clock.
-define internal i64 @now() {
-  %time = alloca [2 x i64]
-  %r = call i32 @gate.clock_gettime(i32 1, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest_p = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest_p
-  %whole = mul i64 %seconds, 1000000000
-  %all = add i64 %whole, %rest
-  ret i64 %all
-}
-
-; The elements of an array.
-define internal i64 @elements(ptr %array) {
-entry:
-  %rank_p = getelementptr i8, ptr %array, i64 $NDIM$
-  %rank = load i32, ptr %rank_p
-  %axes = sext i32 %rank to i64
-  %dims_p = getelementptr i8, ptr %array, i64 $DIMS$
-  %dims = load ptr, ptr %dims_p
-  br label %loop
-loop:
-  %k = phi i64 [0, %entry], [%k1, %body]
-  %size = phi i64 [1, %entry], [%size1, %body]
-  %more = icmp slt i64 %k, %axes
-  br i1 %more, label %body, label %out
-body:
-  %dim_p = getelementptr i64, ptr %dims, i64 %k
-  %dim = load i64, ptr %dim_p
-  %size1 = mul i64 %size, %dim
-  %k1 = add i64 %k, 1
-  br label %loop
-out:
-  ret i64 %size
-}
-
-; The size of an int: its value without a sign, the largest there is if it has more bits.
-define internal i64 @magnitude(ptr %number) {
-  %overflow = alloca i32
-  store i32 0, ptr %overflow
-  %value = call i64 @gate.PyLong_AsLongLongAndOverflow(ptr %number, ptr %overflow)
-  %over = load i32, ptr %overflow
-  %fits = icmp eq i32 %over, 0
-  %minus = sub i64 0, %value
-  %negative = icmp slt i64 %value, 0
-  %positive = select i1 %negative, i64 %minus, i64 %value
-  %size = select i1 %fits, i64 %positive, i64 $FOR_EVER$
-  ret i64 %size
-}
-
-; Where the calls of a decorated function enter whose first gate this is.
-define ptr @gate.plain_first(ptr %self, ptr %args, i64 %nargsf, ptr %names) {
-  %holder_p = getelementptr i8, ptr %self, i64 $FIRST$
-  %holder = load ptr, ptr %holder_p
-  %r = tail call ptr @gate.plain(ptr %holder, ptr %args, i64 %nargsf, ptr %names)
-  ret ptr %r
-}
-
-define ptr @gate.plain(ptr %holder, ptr %args, i64 %nargsf, ptr %names) {
-entry:
-  %record_p = getelementptr i8, ptr %holder, i64 $HEADER$
-  %record = load ptr, ptr %record_p
-  %left_p = getelementptr i8, ptr %record, i64 $AT_left$
-  %left = load i64, ptr %left_p
-  %spent = icmp sle i64 %left, 0
-  %blocks = load atomic i64, ptr @gate.open_blocks monotonic, align 8
-  %seen = call i64 @gate.watched()
-  %asked = or i64 %seen, %blocks
-  %inside = icmp ne i64 %asked, 0
-  %not_now = or i1 %spent, %inside
-  br i1 %not_now, label %miss, label %counts
-counts:
-  %given = and i64 %nargsf, 9223372036854775807
-  %nameless = icmp eq ptr %names, null
-  br i1 %nameless, label %total, label %named
-named:
-  %named_p = getelementptr i8, ptr %names, i64 $SIZE$
-  %named_n = load i64, ptr %named_p
-  br label %total
-total:
-  %keywords = phi i64 [0, %counts], [%named_n, %named]
-  %all = add i64 %given, %keywords
-  %count_p = getelementptr i8, ptr %record, i64 $AT_count$
-  %count = load i64, ptr %count_p
-  %expected_p = getelementptr i8, ptr %record, i64 $AT_named$
-  %expected = load i64, ptr %expected_p
-  %same_count = icmp eq i64 %all, %count
-  %same_names = icmp eq i64 %keywords, %expected
-  %countable = and i1 %same_count, %same_names
-  br i1 %countable, label %name, label %miss
-name:
-  %n = phi i64 [0, %total], [%n1, %next_name]
-  %more_names = icmp slt i64 %n, %keywords
-  br i1 %more_names, label %next_name, label %argument
-next_name:
-  %place = add i64 %n, 0
-  %items = getelementptr i8, ptr %names, i64 $TUPLE_ITEMS$
-  %is_p = getelementptr ptr, ptr %items, i64 %place
-  %is = load ptr, ptr %is_p
-  %wanted_names = getelementptr i8, ptr %record, i64 $AT_names$
-  %want_p = getelementptr ptr, ptr %wanted_names, i64 %place
-  %want = load ptr, ptr %want_p
-  %same_name = icmp eq ptr %is, %want
-  %n1 = add i64 %n, 1
-  br i1 %same_name, label %name, label %miss
-argument:
-  %i = phi i64 [0, %name], [%i1, %sized]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %look, label %run
-look:
-  %value_p = getelementptr ptr, ptr %args, i64 %i
-  %value = load ptr, ptr %value_p
-  %type_p = getelementptr i8, ptr %value, i64 $TYPE$
-  %type = load ptr, ptr %type_p
-  %types = getelementptr i8, ptr %record, i64 $AT_types$
-  %want_type_p = getelementptr ptr, ptr %types, i64 %i
-  %want_type = load ptr, ptr %want_type_p
-  %same_type = icmp eq ptr %type, %want_type
-  br i1 %same_type, label %measure, label %miss
-measure:
-  %kinds = getelementptr i8, ptr %record, i64 $AT_kinds$
-  %kind_p = getelementptr i64, ptr %kinds, i64 %i
-  %kind = load i64, ptr %kind_p
-  switch i64 %kind, label %none [
-    i64 $ARRAY$, label %array
-    i64 $INT$, label %int
-    i64 $SIZED$, label %length
-    i64 $ITSELF$, label %itself
-    i64 $TEXT$, label %text
-  ]
-none:
-  br label %sized
-array:
-  %rank_p = getelementptr i8, ptr %value, i64 $NDIM$
-  %rank32 = load i32, ptr %rank_p
-  %rank = sext i32 %rank32 to i64
-  %ranks = getelementptr i8, ptr %record, i64 $AT_ranks$
-  %want_rank_p = getelementptr i64, ptr %ranks, i64 %i
-  %want_rank = load i64, ptr %want_rank_p
-  %same_rank = icmp eq i64 %rank, %want_rank
-  %dtype_p = getelementptr i8, ptr %value, i64 $DESCR$
-  %dtype = load ptr, ptr %dtype_p
-  %dtypes = getelementptr i8, ptr %record, i64 $AT_marks$
-  %want_dtype_p = getelementptr ptr, ptr %dtypes, i64 %i
-  %want_dtype = load ptr, ptr %want_dtype_p
-  %is_dtype = icmp eq ptr %dtype, %want_dtype
-  %any_dtype = icmp eq ptr %want_dtype, null
-  %same_dtype = or i1 %is_dtype, %any_dtype
-  %like = and i1 %same_rank, %same_dtype
-  br i1 %like, label %count_elements, label %miss
-count_elements:
-  %elements = call i64 @elements(ptr %value)
-  br label %sized
-itself:
-  %marks = getelementptr i8, ptr %record, i64 $AT_marks$
-  %want_mark_p = getelementptr ptr, ptr %marks, i64 %i
-  %want_mark = load ptr, ptr %want_mark_p
-  %same_object = icmp eq ptr %value, %want_mark
-  br i1 %same_object, label %none, label %miss
-text:
-  %texts = getelementptr i8, ptr %record, i64 $AT_marks$
-  %want_text_p = getelementptr ptr, ptr %texts, i64 %i
-  %want_text = load ptr, ptr %want_text_p
-  %same_text = icmp eq ptr %value, %want_text
-  br i1 %same_text, label %none, label %compare
-compare:
-  %order = call i32 @gate.PyUnicode_Compare(ptr %value, ptr %want_text)
-  %equal = icmp eq i32 %order, 0
-  br i1 %equal, label %none, label %miss
-int:
-  %whole = call i64 @magnitude(ptr %value)
-  br label %sized
-length:
-  %length_p = getelementptr i8, ptr %value, i64 $SIZE$
-  %items_n = load i64, ptr %length_p
-  br label %sized
-sized:
-  %size = phi i64 [0, %none], [%elements, %count_elements], [%whole, %int], [%items_n, %length]
-  %largest_p = getelementptr i8, ptr %record, i64 $AT_largest$
-  %largest = load i64, ptr %largest_p
-  %i1 = add i64 %i, 1
-  %small = icmp ule i64 %size, %largest
-  br i1 %small, label %argument, label %miss
-run:
-  %function_p = getelementptr i8, ptr %record, i64 $AT_function$
-  %function = load ptr, ptr %function_p
-  %for_ever = icmp eq i64 %left, $FOR_EVER$
-  br i1 %for_ever, label %plain, label %timed
-plain:
-  %p = tail call ptr @gate.PyObject_Vectorcall(ptr %function, ptr %args, i64 %nargsf, ptr %names)
-  ret ptr %p
-timed:
-  %before = call i64 @now()
-  %t = call ptr @gate.PyObject_Vectorcall(ptr %function, ptr %args, i64 %nargsf, ptr %names)
-  %after = call i64 @now()
-  %took = sub i64 %after, %before
-  %still = load i64, ptr %left_p
-  %fallen = sub i64 %left, %still
-  %fell = icmp sgt i64 %fallen, 0
-  %within = select i1 %fell, i64 %fallen, i64 0
-  %own = sub i64 %took, %within
-  %longer = icmp sgt i64 %own, 0
-  %rest_own = select i1 %longer, i64 %own, i64 0
-  %rest = sub i64 %still, %rest_own
-  store i64 %rest, ptr %left_p
-  ret ptr %t
-miss:
-  %next_code_p = getelementptr i8, ptr %record, i64 $AT_next_code$
-  %next_code = load ptr, ptr %next_code_p
-  %next_object_p = getelementptr i8, ptr %record, i64 $AT_next_object$
-  %next_object = load ptr, ptr %next_object_p
-  %m = tail call ptr %next_code(ptr %next_object, ptr %args, i64 %nargsf, ptr %names)
-  ret ptr %m
-}
-"""
+    },
+)

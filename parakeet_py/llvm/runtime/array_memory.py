@@ -1,4 +1,4 @@
-"""The memory of arrays, as LLVM IR text: payloads, and NumPy's handler over them.
+"""The memory of arrays, in low-level Python: payloads, and NumPy's handler over them.
 
     ptr  pk_alloc(i64 bytes)    a payload aligned to 64 bytes; null when there is no memory
     void pk_free(ptr payload)   null is allowed
@@ -19,167 +19,117 @@ carries this handler gives it back to the pool when it dies.
 
 from __future__ import annotations
 
+from parakeet_py.llvm.engine.low_level_python import Source
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER
 
 LARGE = 64 << 10
 NUMPY_HANDLER_NAME = b"parakeet_py"
-
-
-def payloads_ir() -> str:
-    """The text of what every array passes through: small payloads and NumPy's handler; needs `memory_pool.large_ir`."""
-    return filled_in(HEADER + _SMALL + NUMPY, NAME=numpy_name())
-
-
-def numpy_name() -> str:
-    """The name of NumPy's handler, as it stands in the text."""
-    return NUMPY_HANDLER_NAME.decode() + "\\00" * (127 - len(NUMPY_HANDLER_NAME))
-
-
-def filled_in(text: str, **constants: int | str) -> str:
-    """The text with `$HEADER$`, `$LARGE$` and these constants replaced."""
-    for key, value in {"HEADER": BLOCK_HEADER, "LARGE": LARGE, **constants}.items():
-        text = text.replace(f"${key}$", str(value))
-    return text
-
+FIELDS = {  # of the header of a block
+    "COUNT": 0,
+    "BYTES": 8,
+    "PREVIOUS": 16,
+    "NEXT": 24,
+    "OWNER": 32,
+    "CAPACITY": 40,
+    "BASE": 48,
+    "MAPPED": 56,
+    "HEADER": BLOCK_HEADER,
+}
 
 # Fill a header in.
-HEADER = """
-define internal void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %mapped) alwaysinline {
-  store i64 1, ptr %block
-  %p1 = getelementptr i8, ptr %block, i64 8
-  store i64 %bytes, ptr %p1
-  %p2 = getelementptr i8, ptr %block, i64 16
-  call void @llvm.memset.p0.i64(ptr align 8 %p2, i8 0, i64 24, i1 false)
-  %p5 = getelementptr i8, ptr %block, i64 40
-  store i64 %capacity, ptr %p5
-  %p6 = getelementptr i8, ptr %block, i64 48
-  store ptr %base, ptr %p6
-  %p7 = getelementptr i8, ptr %block, i64 56
-  store i64 %mapped, ptr %p7
-  ret void
-}
-"""
+HEADER = Source(
+    """
+@internal.alwaysinline
+def header(block: ptr, bytes: i64, capacity: i64, base: ptr, mapped: i64):
+    block.COUNT.i64 = 1
+    block.BYTES.i64 = bytes
+    block.PREVIOUS.ptr = null
+    block.NEXT.ptr = null
+    block.OWNER.ptr = null
+    block.CAPACITY.i64 = capacity
+    block.BASE.ptr = base
+    block.MAPPED.i64 = mapped
+""",
+    FIELDS,
+)
 
-# Small payloads come from malloc.
-_SMALL = """
-declare ptr @malloc(i64)
-declare void @free(ptr)
-declare ptr @pk_alloc_large(i64)
-declare void @pk_free_large(ptr, i64)
+# What every array passes through; needs `memory_pool`. Small payloads come from malloc.
+SMALL = Source(
+    """
+def malloc(bytes: i64) -> ptr: ...
+def free(memory: ptr): ...
+def pk_alloc_large(bytes: i64) -> ptr: ...
+def pk_free_large(block: ptr, mapped: i64): ...
 
-define internal ptr @malloc_block(i64 %bytes) alwaysinline {
-  %size = add i64 %bytes, 112
-  %base = call ptr @malloc(i64 %size)
-  %null = icmp eq ptr %base, null
-  br i1 %null, label %none, label %some
-none:
-  ret ptr null
-some:
-  ; malloc aligns to 16: move up to the next multiple of 64
-  %int = ptrtoint ptr %base to i64
-  %negative = sub i64 0, %int
-  %shift = and i64 %negative, 63
-  %block = getelementptr i8, ptr %base, i64 %shift
-  call void @header(ptr %block, i64 %bytes, i64 %bytes, ptr %base, i64 0)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  ret ptr %payload
-}
+@internal.alwaysinline
+def malloc_block(bytes: i64) -> ptr:
+    base = malloc(bytes + 112)
+    if base == null:
+        return null
+    # malloc aligns to 16: move up to the next multiple of 64
+    block = base + (-i64(base) & 63)
+    header(block, bytes, bytes, base, 0)
+    return block + HEADER
 
-define ptr @pk_alloc(i64 %bytes) {
-entry:
-  %small = icmp ult i64 %bytes, $LARGE$
-  br i1 %small, label %little, label %much
-little:
-  %p = tail call ptr @malloc_block(i64 %bytes)
-  ret ptr %p
-much:
-  %q = tail call ptr @pk_alloc_large(i64 %bytes)
-  ret ptr %q
-}
+def pk_alloc(bytes: i64) -> ptr:
+    if ult(bytes, LARGE):
+        return malloc_block(bytes)
+    return pk_alloc_large(bytes)
 
-define void @pk_free(ptr %payload) {
-entry:
-  %null = icmp eq ptr %payload, null
-  br i1 %null, label %out, label %some
-some:
-  %block = getelementptr i8, ptr %payload, i64 -$HEADER$
-  %base_p = getelementptr i8, ptr %block, i64 48
-  %base = load ptr, ptr %base_p
-  %mapped_p = getelementptr i8, ptr %block, i64 56
-  %mapped = load i64, ptr %mapped_p
-  %small = icmp eq i64 %mapped, 0
-  br i1 %small, label %little, label %much
-little:
-  tail call void @free(ptr %base)
-  ret void
-much:
-  tail call void @pk_free_large(ptr %block, i64 %mapped)
-  ret void
-out:
-  ret void
-}
-"""
+def pk_free(payload: ptr):
+    if payload != null:
+        block = payload - HEADER
+        base = block.BASE.ptr
+        mapped = block.MAPPED.i64
+        if mapped == 0:
+            free(base)
+        else:
+            pk_free_large(block, mapped)
+""",
+    FIELDS | {"LARGE": LARGE},
+)
 
-# NumPy's handler.
-NUMPY = """
-; struct PyDataMem_Handler { char name[127]; uint8_t version; struct { ctx, malloc, calloc, realloc, free } }
-@pk_mem_handler = constant {[127 x i8], i8, ptr, ptr, ptr, ptr, ptr} {
-  [127 x i8] c"$NAME$", i8 1, ptr null,
-  ptr @numpy_malloc, ptr @numpy_calloc, ptr @numpy_realloc, ptr @numpy_free }, align 8
+_NAME = NUMPY_HANDLER_NAME.decode() + "\\00" * (127 - len(NUMPY_HANDLER_NAME))
 
-define internal ptr @numpy_malloc(ptr %unused, i64 %bytes) {
-  %p = tail call ptr @pk_alloc(i64 %bytes)
-  ret ptr %p
-}
-define internal ptr @numpy_calloc(ptr %unused, i64 %count, i64 %size) {
-  %product = call {i64, i1} @llvm.umul.with.overflow.i64(i64 %count, i64 %size)
-  %bytes = extractvalue {i64, i1} %product, 0
-  %over = extractvalue {i64, i1} %product, 1
-  br i1 %over, label %none, label %get
-get:
-  %p = call ptr @pk_alloc(i64 %bytes)
-  %null = icmp eq ptr %p, null
-  br i1 %null, label %none, label %clear
-clear:
-  call void @llvm.memset.p0.i64(ptr align 64 %p, i8 0, i64 %bytes, i1 false)
-  ret ptr %p
-none:
-  ret ptr null
-}
-define internal ptr @numpy_realloc(ptr %unused, ptr %old, i64 %bytes) {
-entry:
-  %null = icmp eq ptr %old, null
-  br i1 %null, label %new, label %look
-new:
-  %p = tail call ptr @pk_alloc(i64 %bytes)
-  ret ptr %p
-look:
-  %had_p = getelementptr i8, ptr %old, i64 -56
-  %had = load i64, ptr %had_p
-  %capacity_p = getelementptr i8, ptr %old, i64 -24
-  %capacity = load i64, ptr %capacity_p
-  %half = lshr i64 %capacity, 1
-  %fits = icmp ule i64 %bytes, %capacity
-  %full = icmp uge i64 %bytes, %half
-  %stay = and i1 %fits, %full
-  br i1 %stay, label %same, label %move
-same:
-  store i64 %bytes, ptr %had_p
-  ret ptr %old
-move:
-  %q = call ptr @pk_alloc(i64 %bytes)
-  %failed = icmp eq ptr %q, null
-  br i1 %failed, label %none, label %copy
-none:
-  ret ptr null
-copy:
-  %least = call i64 @llvm.umin.i64(i64 %had, i64 %bytes)
-  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %q, ptr align 64 %old, i64 %least, i1 false)
-  call void @pk_free(ptr %old)
-  ret ptr %q
-}
-define internal void @numpy_free(ptr %unused, ptr %payload, i64 %bytes) {
-  tail call void @pk_free(ptr %payload)
-  ret void
-}
-"""
+# NumPy's handler:
+# struct PyDataMem_Handler { char name[127]; uint8_t version; struct { ctx, malloc, calloc, realloc, free } }
+NUMPY = Source(
+    f"""
+ir(r'''@pk_mem_handler = constant {{[127 x i8], i8, ptr, ptr, ptr, ptr, ptr}} {{
+  [127 x i8] c"{_NAME}", i8 1, ptr null,
+  ptr @numpy_malloc, ptr @numpy_calloc, ptr @numpy_realloc, ptr @numpy_free }}, align 8''')
+
+@internal
+def numpy_malloc(unused: ptr, bytes: i64) -> ptr:
+    return pk_alloc(bytes)
+
+@internal
+def numpy_calloc(unused: ptr, count: i64, size: i64) -> ptr:
+    if size != 0 and ugt(count, i64(-1) // size):
+        return null
+    payload = pk_alloc(count * size)
+    if payload != null:
+        memset(payload, 0, count * size)
+    return payload
+
+@internal
+def numpy_realloc(unused: ptr, old: ptr, bytes: i64) -> ptr:
+    if old == null:
+        return pk_alloc(bytes)
+    block = old - HEADER
+    capacity = block.CAPACITY.i64
+    if ule(bytes, capacity) and uge(bytes, capacity >> 1):
+        block.BYTES.i64 = bytes
+        return old
+    new = pk_alloc(bytes)
+    if new != null:
+        memcpy(new, old, umin(block.BYTES.i64, bytes))
+        pk_free(old)
+    return new
+
+@internal
+def numpy_free(unused: ptr, payload: ptr, bytes: i64):
+    pk_free(payload)
+""",
+    FIELDS,
+)

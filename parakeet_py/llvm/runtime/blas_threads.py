@@ -1,4 +1,4 @@
-"""How many threads BLAS may use for a product, as LLVM IR text.
+"""How many threads BLAS may use for a product, in low-level Python.
 
     i32  pk_blas_begin(i32 most, ptr get, ptr set)    before a call of BLAS; 1 if its threads have been limited
     void pk_blas_end(i32 limited)                     after it
@@ -16,93 +16,51 @@ in which no thread is inside BLAS, puts the number back.
 
 from __future__ import annotations
 
+from parakeet_py.llvm.engine.low_level_python import Source
 
-def limits_ir() -> str:
-    """The text; needs the locks of `memory_pool.large_ir`, defines `blas_after_fork` too."""
-    return _LIMITS
+# Needs the locks of `memory_pool`.
+LIMITS = Source("""
+blas_lock: i32 @ 64 = 0
+blas_inside: i32 = 0      # how many calls are inside BLAS that have asked for a limit
+blas_before: i32 = 0      # the number of threads before the first of them
+blas_set: ptr
 
+def pk_blas_begin(most: i32, get: ptr, set: ptr) -> i32:
+    if most < 1:
+        return 0
+    inside = atomic_load(blas_inside.i32, "acquire")
+    if (inside == 0) & (get.i32() <= most):
+        return 0
+    acquire(blas_lock)
+    inside = blas_inside.i32
+    threads = get.i32()
+    if inside == 0:
+        blas_before.i32 = threads
+        blas_set.ptr = set
+    if threads > most:
+        set.void(most)
+    atomic_store(blas_inside.i32, inside + 1, "release")
+    relinquish(blas_lock)
+    return 1
 
-_LIMITS = """
-@blas_lock   = internal global i32 0, align 64
-@blas_inside = internal global i32 0, align 4      ; how many calls are inside BLAS that have asked for a limit
-@blas_before = internal global i32 0, align 4      ; the number of threads before the first of them
-@blas_set    = internal global ptr null, align 8
+def pk_blas_end(limited: i32):
+    if limited != 0:
+        acquire(blas_lock)
+        left = blas_inside.i32 - 1
+        if left == 0:
+            blas_restore()
+        atomic_store(blas_inside.i32, left, "release")
+        relinquish(blas_lock)
 
-define i32 @pk_blas_begin(i32 %most, ptr %get, ptr %set) {
-entry:
-  %any = icmp slt i32 %most, 1
-  br i1 %any, label %free, label %look
-look:
-  %seen = load atomic i32, ptr @blas_inside acquire, align 4
-  %nobody = icmp eq i32 %seen, 0
-  %now = call i32 %get()
-  %few = icmp sle i32 %now, %most
-  %enough = and i1 %nobody, %few
-  br i1 %enough, label %free, label %limit
-free:
-  ret i32 0
-limit:
-  call void @acquire(ptr @blas_lock)
-  %inside = load i32, ptr @blas_inside
-  %threads = call i32 %get()
-  %first = icmp eq i32 %inside, 0
-  br i1 %first, label %note, label %lower
-note:
-  store i32 %threads, ptr @blas_before
-  store ptr %set, ptr @blas_set
-  br label %lower
-lower:
-  %more = icmp sgt i32 %threads, %most
-  br i1 %more, label %change, label %done
-change:
-  call void %set(i32 %most)
-  br label %done
-done:
-  %one_more = add i32 %inside, 1
-  store atomic i32 %one_more, ptr @blas_inside release, align 4
-  call void @relinquish(ptr @blas_lock)
-  ret i32 1
-}
+@internal
+def blas_restore():
+    blas_set.ptr.void(blas_before.i32)
 
-define void @pk_blas_end(i32 %limited) {
-entry:
-  %no = icmp eq i32 %limited, 0
-  br i1 %no, label %out, label %leave
-leave:
-  call void @acquire(ptr @blas_lock)
-  %inside = load i32, ptr @blas_inside
-  %left = sub i32 %inside, 1
-  %last = icmp eq i32 %left, 0
-  br i1 %last, label %restore, label %done
-restore:
-  call void @blas_restore()
-  br label %done
-done:
-  store atomic i32 %left, ptr @blas_inside release, align 4
-  call void @relinquish(ptr @blas_lock)
-  br label %out
-out:
-  ret void
-}
-
-define internal void @blas_restore() {
-  %set = load ptr, ptr @blas_set
-  %before = load i32, ptr @blas_before
-  call void %set(i32 %before)
-  ret void
-}
-
-define internal void @blas_after_fork() {
-entry:
-  %inside = load i32, ptr @blas_inside
-  store i32 0, ptr @blas_inside
-  call void @relinquish(ptr @blas_lock)
-  %none = icmp eq i32 %inside, 0
-  br i1 %none, label %out, label %restore
-restore:
-  call void @blas_restore()
-  br label %out
-out:
-  ret void
-}
-"""
+@internal
+def blas_after_fork():
+    inside = blas_inside.i32
+    blas_inside.i32 = 0
+    relinquish(blas_lock)
+    if inside != 0:
+        blas_restore()
+""")

@@ -32,6 +32,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.runtime.object_layout import Layout
+
 KINDS: Final = ("divide", "over", "under", "invalid")
 """In the order of NumPy's mask."""
 _ACTIONS: Final = ("ignore", "warn", "raise", "call", "print", "log")  # the numbers in the mask
@@ -109,142 +112,81 @@ def asks_for_errors() -> bool:
     return bool(mask() & MORE_THAN_WARNINGS)
 
 
-TEXT: Final = """
-declare i32 @gate.PyContextVar_Get(ptr, ptr, ptr)
-@gate.error_state = external global i8
-@gate.warnings = external global i8
-@gate.filters = external global i8
+SUPPORT: Final = Source(
+    """
+def PyContextVar_Get(variable: ptr, default: ptr, value: ptr) -> i32: ...
+error_state: extern
+warnings: extern
+filters_name: extern("filters")
 
-; The mask of NumPy's error state.
-define internal i32 @error_mask() alwaysinline {
-entry:
-  %place = alloca ptr
-  store ptr null, ptr %place
-  %r = call i32 @gate.PyContextVar_Get(ptr @gate.error_state, ptr null, ptr %place)
-  %state = load ptr, ptr %place
-  %none = icmp eq ptr %state, null
-  br i1 %none, label %missing, label %found
-missing:
-  call void @gate.PyErr_Clear()
-  ret i32 0
-found:
-  %data_p = getelementptr i8, ptr %state, i64 $HEADER$
-  %data = load ptr, ptr %data_p
-  %mask = load i32, ptr %data
-$DECREMENT$
-  ret i32 %mask
-}
+# The mask of NumPy's error state.
+@internal.alwaysinline
+def error_mask() -> i32:
+    place = alloca(ptr)
+    place.ptr = null
+    PyContextVar_Get(error_state, null, place)
+    state = place.ptr
+    if state == null:
+        PyErr_Clear()
+        return 0
+    mask = state.HEADER.ptr.i32
+    # The context or the variable itself holds another reference. An immortal object's lower half of the count is
+    # negative.
+    if COUNTS_32:
+        count = state.i32
+        state.i32 = count if count < 0 else count - 1
+    else:
+        state.i64 -= 1
+    return mask
 
-; Does it ask for more than warnings?
-define i1 @gate.asks_for_errors() {
-  %mask = call i32 @error_mask()
-  %more = and i32 %mask, $MORE_THAN_WARNINGS$
-  %asks = icmp ne i32 %more, 0
-  ret i1 %asks
-}
+# Does it ask for more than warnings?
+def asks_for_errors() -> i1:
+    return error_mask() & MORE_THAN_WARNINGS != 0
 
-define internal i32 @flag_if_warned(i32 %mask, i32 %place, i32 %flag) alwaysinline {
-  %shifted = lshr i32 %mask, %place
-  %bit = and i32 %shifted, 1
-  %warned = icmp ne i32 %bit, 0
-  %result = select i1 %warned, i32 %flag, i32 0
-  ret i32 %result
-}
+@internal.alwaysinline
+def flag_if_warned(mask: i32, place: i32, flag: i32) -> i32:
+    return flag if mask >> place & 1 != 0 else 0
 
-; A call has set flags and has this result: give it, or null where telling of the flags has raised an exception.
-define ptr @gate.flags_set(ptr %record, i32 %flags, ptr %teller, ptr %args, i64 %nargs, ptr %result) cold noinline {
-entry:
-  %mask = call i32 @error_mask()
-  %divide = call i32 @flag_if_warned(i32 %mask, i32 0, i32 $DIVIDE$)
-  %over = call i32 @flag_if_warned(i32 %mask, i32 3, i32 $OVERFLOW$)
-  %invalid = call i32 @flag_if_warned(i32 %mask, i32 9, i32 $INVALID$)
-  %two = or i32 %divide, %over
-  %warned = or i32 %two, %invalid
-  %here = and i32 %flags, %warned
-  %told = load i32, ptr %record
-  %others = xor i32 %told, -1
-  %new = and i32 %here, %others
-  %none = icmp eq i32 %here, 0
-  br i1 %none, label %good, label %look
-look:
-  %filters = call ptr @gate.PyDict_GetItemWithError(ptr @gate.warnings, ptr @gate.filters)
-  %gone = icmp eq ptr %filters, null
-  br i1 %gone, label %clear, label %compare
-clear:
-  call void @gate.PyErr_Clear()
-  br label %good
-compare:
-  %filters_p = getelementptr i8, ptr %record, i64 8
-  %known = load ptr, ptr %filters_p
-  %same = icmp eq ptr %known, %filters
-  br i1 %same, label %length, label %tell
-length:
-  %count_p = getelementptr i8, ptr %record, i64 16
-  %known_count = load i64, ptr %count_p
-  %size_p = getelementptr i8, ptr %filters, i64 $SIZE$
-  %count = load i64, ptr %size_p
-  %same_count = icmp eq i64 %known_count, %count
-  br i1 %same_count, label %item, label %tell
-item:
-  %empty = icmp eq i64 %count, 0
-  br i1 %empty, label %settled, label %first
-first:
-  %items_p = getelementptr i8, ptr %filters, i64 $LIST_ITEMS$
-  %items = load ptr, ptr %items_p
-  %item0 = load ptr, ptr %items
-  %first_p = getelementptr i8, ptr %record, i64 24
-  %known_first = load ptr, ptr %first_p
-  %same_first = icmp eq ptr %known_first, %item0
-  br i1 %same_first, label %settled, label %tell
-settled:
-  %nothing = icmp eq i32 %new, 0
-  br i1 %nothing, label %good, label %tell
-tell:
-  %present_p = getelementptr i8, ptr %record, i64 4
-  store i32 %here, ptr %present_p
-  %said = call ptr @gate.PyObject_Vectorcall(ptr %teller, ptr %args, i64 %nargs, ptr null)
-  %raised = icmp eq ptr %said, null
-  br i1 %raised, label %drop, label %done
-done:
-  %nothing_said = icmp eq ptr %said, @gate.None
-  br i1 %nothing_said, label %silent, label %raise
-silent:
-  call void @gate.Py_DecRef(ptr %said)
-  br label %good
-raise:
-  %type_p = getelementptr i8, ptr %said, i64 $TYPE$
-  %type = load ptr, ptr %type_p
-  call void @gate.PyErr_SetObject(ptr %type, ptr %said)
-  call void @gate.Py_DecRef(ptr %said)
-  br label %drop
-good:
-  ret ptr %result
-drop:
-  call void @gate.Py_DecRef(ptr %result)
-  ret ptr null
-}
-"""
-
-
-# The context or the variable itself holds another reference. An immortal object's lower half of the count is negative.
-_DECREMENT: Final = """
-  %count = load i64, ptr %state
-  %less = sub i64 %count, 1
-  store i64 %less, ptr %state
-"""
-_DECREMENT_MORTAL: Final = """
-  %count = load i32, ptr %state
-  %less = sub i32 %count, 1
-  %immortal = icmp slt i32 %count, 0
-  %left = select i1 %immortal, i32 %count, i32 %less
-  store i32 %left, ptr %state
-"""
-
-
-def support_text() -> str:
-    """What the support module has for gates, but for the offsets in it."""
-    constants = {"MORE_THAN_WARNINGS": MORE_THAN_WARNINGS, "DIVIDE": DIVIDE, "OVERFLOW": OVERFLOW, "INVALID": INVALID}
-    text = TEXT.replace("$DECREMENT$", _DECREMENT if sys.version_info < (3, 12) else _DECREMENT_MORTAL)
-    for name, value in constants.items():
-        text = text.replace(f"${name}$", str(value))
-    return text
+# A call has set flags and has this result: give it, or null where reporting the flags has raised an exception.
+@cold.noinline
+def flags_set(record: ptr, flags: i32, reporter: ptr, arguments: ptr, count: i64, result: ptr) -> ptr:
+    mask = error_mask()
+    warned = flag_if_warned(mask, 0, DIVIDE) | flag_if_warned(mask, 3, OVERFLOW) | flag_if_warned(mask, 9, INVALID)
+    here = flags & warned
+    if here == 0:
+        return result
+    filters = PyDict_GetItemWithError(warnings, filters_name)
+    if filters == null:
+        PyErr_Clear()
+        return result
+    if record.FILTERS.ptr == filters and record.COUNT.i64 == filters.SIZE.i64:
+        same = filters.SIZE.i64 == 0 or record.FIRST.ptr == filters.LIST_ITEMS.ptr.ptr
+        if same and here & ~record.i32 == 0:
+            return result
+    record.PRESENT.i32 = here
+    said = PyObject_Vectorcall(reporter, arguments, count, null)
+    if said == none_object:
+        Py_DecRef(said)
+        return result
+    if said != null:
+        PyErr_SetObject(said.TYPE.ptr, said)
+        Py_DecRef(said)
+    Py_DecRef(result)
+    return null
+""",
+    {
+        "COUNTS_32": sys.version_info >= (3, 12),
+        "MORE_THAN_WARNINGS": MORE_THAN_WARNINGS,
+        "DIVIDE": DIVIDE,
+        "OVERFLOW": OVERFLOW,
+        "INVALID": INVALID,
+        "PRESENT": Record.present.offset,  # type: ignore[attr-defined]
+        "FILTERS": Record.filters.offset,  # type: ignore[union-attr]
+        "COUNT": Record.count.offset,  # type: ignore[attr-defined]
+        "FIRST": Record.first.offset,  # type: ignore[union-attr]
+        "HEADER": Layout.HEADER,
+        "TYPE": Layout.TYPE,
+        "SIZE": Layout.SIZE,
+        "LIST_ITEMS": Layout.LIST_ITEMS,
+    },
+)

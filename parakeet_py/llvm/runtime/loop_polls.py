@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import platform
 
+from parakeet_py.llvm.engine.low_level_python import Source
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 
 CONVENTION = "preserve_mostcc " if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") else ""
@@ -39,11 +40,57 @@ SELDOM = 20_000_000  # and later than this, too few
 MOST = 1024  # iterations between polls of loops that have others inside
 
 
-def poll_ir() -> str:
-    """The text of `pk_poll` and of `pk_set_poll(hook)`, which names `gate.poll`."""
-    text = _POLL
-    for name, value in {
+# `pk_poll`, and `pk_set_poll(hook)`, which names `gate.poll`.
+POLL = Source(
+    """
+def clock_gettime(clock: i32, time: ptr) -> i32: ...
+poll_hook: ptr
+
+def pk_set_poll(hook: ptr):
+    poll_hook.ptr = hook
+
+@CONVENTION
+@cold.noinline
+def pk_poll(state: ptr):
+    ctx = state.CTX.ptr
+    if atomic_load(ctx.i64, "monotonic") == INTERRUPTED:
+        state.i64 = 0
+        return
+    if atomic_load(ctx.THREAD.i64, "monotonic") == 0:
+        state.i64 = NEVER
+        return
+    time = alloca(i64, 2)
+    clock_gettime(CLOCK, time)
+    now = time.i64 * 1000000000 + time.i64[1]
+    last = state.LAST.i64
+    length = state.LENGTH.i64
+    since = OFTEN if last == 0 else now - last
+    if since < OFTEN:
+        length = smin(length << 2, MOST)
+    elif since > SELDOM:
+        length = smax(length >> 2, 1)
+    state.i64 = length
+    state.LENGTH.i64 = length
+    state.LAST.i64 = now
+    due = atomic_load(ctx.DUE.i64, "monotonic")
+    if due == 0:
+        atomic_store(ctx.DUE.i64, now + FIRST, "monotonic")
+        return
+    hook = poll_hook.ptr
+    if now < due or hook == null:
+        return
+    answer = hook.i32(ctx)
+    if answer >= 0:
+        atomic_store(ctx.DUE.i64, now + AGAIN, "monotonic")
+        if answer != 0:
+            state.i64 = 0
+""",
+    {
         "CONVENTION": CONVENTION,
+        "LENGTH": 8,
+        "LAST": 16,
+        "CTX": 24,
+        "NEVER": (1 << 63) - 1,
         "THREAD": Context.THREAD,
         "DUE": Context.DUE,
         "INTERRUPTED": INTERRUPTED,
@@ -53,151 +100,42 @@ def poll_ir() -> str:
         "OFTEN": OFTEN,
         "MOST": MOST,
         "SELDOM": SELDOM,
-    }.items():
-        text = text.replace(f"${name}$", str(value))
-    return text
+    },
+)
 
+# `gate.poll`, which gives 0, or 1 if the call is to end; -1 in a thread that Python does not know.
+SUPPORT = Source(
+    """
+def PyGILState_GetThisThreadState() -> ptr: ...
+def PyEval_RestoreThread(thread: ptr): ...
+def PyEval_SaveThread() -> ptr: ...
+def PyErr_CheckSignals() -> i32: ...
 
-def support_text() -> str:
-    """The text of `gate.poll`, which gives 0, or 1 if the call is to end; -1 in a thread that Python does not know."""
-    text = _SUPPORT
-    for name, value in {
+@cold.noinline
+def poll(ctx: ptr) -> i32:
+    if PyGILState_GetThisThreadState() == null:
+        return -1
+    thread = i64(atomic_load(ctx.THREAD.ptr, "monotonic"))
+    if ugt(thread, KEPT):
+        PyEval_RestoreThread(ptr(thread))
+    raised = PyErr_CheckSignals() != 0
+    if raised:
+        ctx.ORDER.i64 = FIRST_OF_ALL
+        atomic_store(ctx.i64, INTERRUPTED, "monotonic")
+    if thread != KEPT:
+        saved = PyEval_SaveThread()
+        if thread == LENT:
+            PyEval_RestoreThread(saved)
+        else:
+            atomic_store(ctx.THREAD.ptr, saved, "monotonic")
+    return i32(raised)
+""",
+    {
+        "FIRST_OF_ALL": -(1 << 63),
         "THREAD": Context.THREAD,
         "ORDER": Context.ORDER,
         "INTERRUPTED": INTERRUPTED,
         "LENT": LENT,
         "KEPT": KEPT,
-    }.items():
-        text = text.replace(f"${name}$", str(value))
-    return text
-
-
-_POLL = """
-@poll_hook = internal global ptr null
-declare i32 @clock_gettime(i32, ptr)
-define void @pk_set_poll(ptr %hook) {
-  store ptr %hook, ptr @poll_hook
-  ret void
-}
-
-define $CONVENTION$void @pk_poll(ptr %state) cold noinline {
-entry:
-  %ctx_p = getelementptr i8, ptr %state, i64 24
-  %ctx = load ptr, ptr %ctx_p
-  %time = alloca [2 x i64], align 8
-  %status = load atomic i64, ptr %ctx monotonic, align 8
-  %over = icmp eq i64 %status, $INTERRUPTED$
-  br i1 %over, label %leave, label %ask
-leave:
-  store i64 0, ptr %state
-  ret void
-ask:
-  %thread_p = getelementptr i8, ptr %ctx, i64 $THREAD$
-  %thread = load atomic i64, ptr %thread_p monotonic, align 8
-  %foreign = icmp eq i64 %thread, 0
-  br i1 %foreign, label %never, label %clock
-never:
-  store i64 9223372036854775807, ptr %state
-  ret void
-clock:
-  %r = call i32 @clock_gettime(i32 $CLOCK$, ptr %time)
-  %s = load i64, ptr %time
-  %ns_p = getelementptr i8, ptr %time, i64 8
-  %ns = load i64, ptr %ns_p
-  %whole = mul i64 %s, 1000000000
-  %now = add i64 %whole, %ns
-  %length_p = getelementptr i8, ptr %state, i64 8
-  %length = load i64, ptr %length_p
-  %last_p = getelementptr i8, ptr %state, i64 16
-  %last = load i64, ptr %last_p
-  %since0 = sub i64 %now, %last
-  %unknown = icmp eq i64 %last, 0
-  %since = select i1 %unknown, i64 $OFTEN$, i64 %since0
-  %often = icmp slt i64 %since, $OFTEN$
-  %seldom = icmp sgt i64 %since, $SELDOM$
-  %more0 = shl i64 %length, 2
-  %more = call i64 @llvm.smin.i64(i64 %more0, i64 $MOST$)
-  %less0 = lshr i64 %length, 2
-  %less = call i64 @llvm.smax.i64(i64 %less0, i64 1)
-  %new0 = select i1 %often, i64 %more, i64 %length
-  %new = select i1 %seldom, i64 %less, i64 %new0
-  store i64 %new, ptr %state
-  store i64 %new, ptr %length_p
-  store i64 %now, ptr %last_p
-  %due_p = getelementptr i8, ptr %ctx, i64 $DUE$
-  %due = load atomic i64, ptr %due_p monotonic, align 8
-  %unset = icmp eq i64 %due, 0
-  br i1 %unset, label %begin, label %compare
-begin:
-  %soon = add i64 %now, $FIRST$
-  store atomic i64 %soon, ptr %due_p monotonic, align 8
-  ret void
-compare:
-  %early = icmp slt i64 %now, %due
-  br i1 %early, label %go_on, label %look
-go_on:
-  ret void
-look:
-  %hook = load ptr, ptr @poll_hook
-  %missing = icmp eq ptr %hook, null
-  br i1 %missing, label %go_on, label %call
-call:
-  %answer = call i32 %hook(ptr %ctx)
-  %worker = icmp slt i32 %answer, 0
-  br i1 %worker, label %go_on, label %again
-again:
-  %later = add i64 %now, $AGAIN$
-  store atomic i64 %later, ptr %due_p monotonic, align 8
-  %ends = icmp ne i32 %answer, 0
-  br i1 %ends, label %leave, label %go_on
-}
-"""
-
-_SUPPORT = """
-declare ptr @gate.PyGILState_GetThisThreadState()
-declare void @gate.PyEval_RestoreThread(ptr)
-declare ptr @gate.PyEval_SaveThread()
-declare i32 @gate.PyErr_CheckSignals()
-define i32 @gate.poll(ptr %ctx) cold noinline {
-entry:
-  %own = call ptr @gate.PyGILState_GetThisThreadState()
-  %worker = icmp eq ptr %own, null
-  br i1 %worker, label %not_python, label %python
-not_python:
-  ret i32 -1
-python:
-  %p = getelementptr i8, ptr %ctx, i64 $THREAD$
-  %thread = load atomic ptr, ptr %p monotonic, align 8
-  %word = ptrtoint ptr %thread to i64
-  %held = icmp ule i64 %word, $KEPT$
-  br i1 %held, label %look, label %take
-take:
-  call void @gate.PyEval_RestoreThread(ptr %thread)
-  br label %look
-look:
-  %r = call i32 @gate.PyErr_CheckSignals()
-  %raised = icmp ne i32 %r, 0
-  br i1 %raised, label %interrupted, label %go_on
-interrupted:
-  %order = getelementptr i8, ptr %ctx, i64 $ORDER$
-  store i64 -9223372036854775808, ptr %order
-  store atomic i64 $INTERRUPTED$, ptr %ctx monotonic, align 8
-  br label %go_on
-go_on:
-  %told = zext i1 %raised to i32
-  %kept = icmp eq i64 %word, $KEPT$
-  br i1 %kept, label %out, label %release
-release:
-  %saved = call ptr @gate.PyEval_SaveThread()
-  %lent = icmp eq i64 %word, $LENT$
-  br i1 %lent, label %take.back, label %stay
-take.back:
-  call void @gate.PyEval_RestoreThread(ptr %saved)
-  br label %out
-stay:
-  store atomic ptr %saved, ptr %p monotonic, align 8
-  br label %out
-out:
-  ret i32 %told
-}
-"""
+    },
+)

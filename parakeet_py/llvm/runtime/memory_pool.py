@@ -1,4 +1,4 @@
-"""Large payloads, as LLVM IR text: mappings of their own, kept when they are freed.
+"""Large payloads, in low-level Python: mappings of their own, kept when they are freed.
 
 Fresh pages are dear (a page fault and zeroing for each), so payloads of `LARGE` bytes and more are mapped, and kept
 when freed in one process-wide list, the most recent first.  A request takes the first that fits with at most a
@@ -14,279 +14,149 @@ from __future__ import annotations
 
 import sys
 
-from parakeet_py.llvm.runtime.array_memory import HEADER, filled_in
+from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.runtime.array_memory import FIELDS
 
 HUGE = 4 << 20
 HUGE_PAGE = 2 << 20
 POOL_LENGTH = 64
 
+LOCKS = Source("""
+pool_lock: i32 @ 64 = 0
 
-def large_ir() -> str:
-    """The text of locks, large payloads and their pool; needs `threads.pause_ir`."""
-    return filled_in(
-        _LOCK + HEADER + _MAPPINGS + _POOL,
-        HUGE=HUGE if sys.platform == "linux" else 1 << 62,
-        HUGE_PAGE=HUGE_PAGE,
-        POOL_LENGTH=POOL_LENGTH,
-        ANONYMOUS=0x1002 if sys.platform == "darwin" else 0x22,
-    )
+@internal
+def acquire(lock: ptr):
+    spins: i32 = 0
+    while not compare_exchange(lock.i32, 0, 1, "acquire"):
+        pause()
+        spins += 1
+        if spins == 200:
+            sched_yield()
+            spins = 0
 
+@internal.alwaysinline
+def relinquish(lock: ptr):
+    atomic_store(lock.i32, 0, "release")
+""")
 
-_LOCK = """
-@pool_lock = internal global i32 0, align 64
+# Large payloads are mappings of their own. Those that are freed are in a list, linked through their headers, the most
+# recent first. Needs `thread_pool.pause`.
+LARGE_PAYLOADS = Source(
+    """
+def mmap(address: ptr, bytes: i64, protection: i32, flags: i32, file: i32, offset: i64) -> ptr: ...
+def munmap(address: ptr, bytes: i64) -> i32: ...
+def madvise(address: ptr, bytes: i64, advice: i32) -> i32: ...
+colour: i64 = 0
+pool_first: ptr @ 64
+pool_last: ptr
+pool_bytes: i64 = 0
+pool_count: i64 = 0
+pool_limit: i64 = 67108864
 
-define internal void @acquire(ptr %lock) {
-entry:
-  br label %try
-try:
-  %k = phi i32 [0, %entry], [%k1, %spin], [0, %yield]
-  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
-  %ok = extractvalue {i32, i1} %x, 1
-  br i1 %ok, label %out, label %spin
-spin:
-  call void @pause()
-  %k1 = add i32 %k, 1
-  %more = icmp ult i32 %k1, 200
-  br i1 %more, label %try, label %yield
-yield:
-  %r = call i32 @sched_yield()
-  br label %try
-out:
-  ret void
-}
-define internal void @relinquish(ptr %lock) alwaysinline {
-  store atomic i32 0, ptr %lock release, align 4
-  ret void
-}
-"""
+@internal.noinline
+def map_block(bytes: i64) -> ptr:
+    # room for the header and a colour of up to 15 * 256 bytes, in whole pages
+    need = (bytes + 8191) & -4096
+    huge = uge(need, HUGE)
+    base = mmap(null, need + (HUGE_PAGE if huge else 0), 3, ANONYMOUS, -1, 0)
+    if i64(base) == -1:
+        return null
+    if huge:
+        front = -i64(base) & (HUGE_PAGE - 1)
+        if front != 0:
+            munmap(base, front)
+        base = base + front
+        munmap(base + need, HUGE_PAGE - front)
+        madvise(base, need, 14)
+    shift = (atomic_add(colour.i64, 5, "monotonic") & 15) * 256
+    block = base + shift
+    header(block, bytes, need - shift - HEADER, base, need)
+    return block + HEADER
 
-# Large payloads are mappings of their own.
-_MAPPINGS = """
-declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
-declare i32 @munmap(ptr, i64)
-declare i32 @madvise(ptr, i64, i32)
+def pk_set_pool_limit(bytes: i64):
+    atomic_store(pool_limit.i64, bytes, "monotonic")
 
-@colour = internal global i64 0, align 8
+def pk_pool_bytes() -> i64:
+    return atomic_load(pool_bytes.i64, "monotonic")
 
-define internal ptr @map_block(i64 %bytes) noinline {
-entry:
-  ; room for the header and a colour of up to 15 * 256 bytes, in whole pages
-  %need0 = add i64 %bytes, 8191
-  %need = and i64 %need0, -4096
-  %huge = icmp uge i64 %need, $HUGE$
-  %slack = select i1 %huge, i64 $HUGE_PAGE$, i64 0
-  %size = add i64 %need, %slack
-  %raw = call ptr @mmap(ptr null, i64 %size, i32 3, i32 $ANONYMOUS$, i32 -1, i64 0)
-  %raw_int = ptrtoint ptr %raw to i64
-  %failed = icmp eq i64 %raw_int, -1
-  br i1 %failed, label %none, label %mapped
-none:
-  ret ptr null
-mapped:
-  br i1 %huge, label %align, label %ready
-align:
-  %up0 = add i64 %raw_int, 2097151
-  %up = and i64 %up0, -2097152
-  %front = sub i64 %up, %raw_int
-  %aligned = getelementptr i8, ptr %raw, i64 %front
-  %has_front = icmp ne i64 %front, 0
-  br i1 %has_front, label %cut_front, label %tail
-cut_front:
-  %u0 = call i32 @munmap(ptr %raw, i64 %front)
-  br label %tail
-tail:
-  %back = sub i64 $HUGE_PAGE$, %front
-  %has_back = icmp ne i64 %back, 0
-  br i1 %has_back, label %cut_back, label %advise
-cut_back:
-  %end = getelementptr i8, ptr %aligned, i64 %need
-  %u1 = call i32 @munmap(ptr %end, i64 %back)
-  br label %advise
-advise:
-  %m = call i32 @madvise(ptr %aligned, i64 %need, i32 14)
-  br label %ready
-ready:
-  %base = phi ptr [%raw, %mapped], [%aligned, %advise]
-  %turn = atomicrmw add ptr @colour, i64 5 monotonic
-  %step = and i64 %turn, 15
-  %shift = mul i64 %step, 256
-  %block = getelementptr i8, ptr %base, i64 %shift
-  %room = sub i64 %need, %shift
-  %capacity = sub i64 %room, $HEADER$
-  call void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %need)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  ret ptr %payload
-}
-"""
+# Take a block out of the list; the lock is held.
+@internal
+def unlink_pooled(block: ptr):
+    previous = block.PREVIOUS.ptr
+    next = block.NEXT.ptr
+    behind = pool_first if previous == null else previous.NEXT
+    behind.ptr = next
+    before = pool_last if next == null else next.PREVIOUS
+    before.ptr = previous
+    pool_bytes.i64 -= block.MAPPED.i64
+    pool_count.i64 -= 1
 
-# The list of freed large blocks, linked through their headers (16 previous, 24 next), most recent first.
-_POOL = """
-@pool_first = internal global ptr null, align 64
-@pool_last  = internal global ptr null, align 8
-@pool_bytes = internal global i64 0, align 8
-@pool_count = internal global i64 0, align 8
-@pool_limit = internal global i64 67108864, align 8
+# The most recent pooled block that fits with little waste, or null.
+@internal
+def reuse(bytes: i64) -> ptr:
+    most = bytes + (bytes >> 2) + 8192
+    acquire(pool_lock)
+    block = pool_first.ptr
+    while block != null:
+        capacity = block.CAPACITY.i64
+        if uge(capacity, bytes) & ule(capacity, most):
+            unlink_pooled(block)
+            relinquish(pool_lock)
+            header(block, bytes, capacity, block.BASE.ptr, block.MAPPED.i64)
+            return block + HEADER
+        block = block.NEXT.ptr
+    relinquish(pool_lock)
+    return null
 
-define void @pk_set_pool_limit(i64 %bytes) {
-  store atomic i64 %bytes, ptr @pool_limit monotonic, align 8
-  ret void
-}
-define i64 @pk_pool_bytes() {
-  %n = load atomic i64, ptr @pool_bytes monotonic, align 8
-  ret i64 %n
-}
+# Unmap the oldest blocks until the list keeps within so many bytes and POOL_LENGTH blocks.
+@internal
+def shrink(limit: i64):
+    acquire(pool_lock)
+    while ugt(pool_bytes.i64, limit) or ugt(pool_count.i64, POOL_LENGTH):
+        block = pool_last.ptr
+        unlink_pooled(block)
+        relinquish(pool_lock)
+        munmap(block.BASE.ptr, block.MAPPED.i64)
+        acquire(pool_lock)
+    relinquish(pool_lock)
 
-; Take a block out of the list; the lock is held.
-define internal void @unlink_pooled(ptr %block) {
-entry:
-  %pp = getelementptr i8, ptr %block, i64 16
-  %np = getelementptr i8, ptr %block, i64 24
-  %previous = load ptr, ptr %pp
-  %next = load ptr, ptr %np
-  %first = icmp eq ptr %previous, null
-  %behind0 = getelementptr i8, ptr %previous, i64 24
-  %behind = select i1 %first, ptr @pool_first, ptr %behind0
-  store ptr %next, ptr %behind
-  %last = icmp eq ptr %next, null
-  %before0 = getelementptr i8, ptr %next, i64 16
-  %before = select i1 %last, ptr @pool_last, ptr %before0
-  store ptr %previous, ptr %before
-  %mp = getelementptr i8, ptr %block, i64 56
-  %mapped = load i64, ptr %mp
-  %bytes = load i64, ptr @pool_bytes
-  %bytes1 = sub i64 %bytes, %mapped
-  store i64 %bytes1, ptr @pool_bytes
-  %count = load i64, ptr @pool_count
-  %count1 = sub i64 %count, 1
-  store i64 %count1, ptr @pool_count
-  ret void
-}
+def pk_trim():
+    shrink(0)
 
-; The most recent pooled block that fits with little waste, or null.
-define internal ptr @reuse(i64 %bytes) {
-entry:
-  %quarter = lshr i64 %bytes, 2
-  %most0 = add i64 %bytes, %quarter
-  %most = add i64 %most0, 8192
-  call void @acquire(ptr @pool_lock)
-  %first = load ptr, ptr @pool_first
-  br label %look
-look:
-  %block = phi ptr [%first, %entry], [%next, %on]
-  %end = icmp eq ptr %block, null
-  br i1 %end, label %none, label %measure
-measure:
-  %cp = getelementptr i8, ptr %block, i64 40
-  %capacity = load i64, ptr %cp
-  %enough = icmp uge i64 %capacity, %bytes
-  %tight = icmp ule i64 %capacity, %most
-  %fits = and i1 %enough, %tight
-  br i1 %fits, label %take, label %on
-on:
-  %np = getelementptr i8, ptr %block, i64 24
-  %next = load ptr, ptr %np
-  br label %look
-take:
-  call void @unlink_pooled(ptr %block)
-  call void @relinquish(ptr @pool_lock)
-  %base_p = getelementptr i8, ptr %block, i64 48
-  %base = load ptr, ptr %base_p
-  %mapped_p = getelementptr i8, ptr %block, i64 56
-  %mapped = load i64, ptr %mapped_p
-  call void @header(ptr %block, i64 %bytes, i64 %capacity, ptr %base, i64 %mapped)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  ret ptr %payload
-none:
-  call void @relinquish(ptr @pool_lock)
-  ret ptr null
-}
+def pk_free_large(block: ptr, mapped: i64):
+    acquire(pool_lock)
+    first = pool_first.ptr
+    block.PREVIOUS.ptr = null
+    block.NEXT.ptr = first
+    before = pool_last if first == null else first.PREVIOUS
+    before.ptr = block
+    pool_first.ptr = block
+    bytes = pool_bytes.i64 + mapped
+    count = pool_count.i64 + 1
+    pool_bytes.i64 = bytes
+    pool_count.i64 = count
+    relinquish(pool_lock)
+    limit = atomic_load(pool_limit.i64, "monotonic")
+    if ugt(bytes, limit) or ugt(count, POOL_LENGTH):
+        shrink(limit)
 
-; Unmap the oldest blocks until the list keeps within %limit bytes and POOL_LENGTH blocks.
-define internal void @shrink(i64 %limit) {
-entry:
-  br label %again
-again:
-  call void @acquire(ptr @pool_lock)
-  %bytes = load i64, ptr @pool_bytes
-  %count = load i64, ptr @pool_count
-  %heavy = icmp ugt i64 %bytes, %limit
-  %long = icmp ugt i64 %count, $POOL_LENGTH$
-  %over = or i1 %heavy, %long
-  br i1 %over, label %drop, label %out
-drop:
-  %block = load ptr, ptr @pool_last
-  call void @unlink_pooled(ptr %block)
-  call void @relinquish(ptr @pool_lock)
-  %base_p = getelementptr i8, ptr %block, i64 48
-  %base = load ptr, ptr %base_p
-  %mapped_p = getelementptr i8, ptr %block, i64 56
-  %mapped = load i64, ptr %mapped_p
-  %u = call i32 @munmap(ptr %base, i64 %mapped)
-  br label %again
-out:
-  call void @relinquish(ptr @pool_lock)
-  ret void
-}
-
-define void @pk_trim() {
-  call void @shrink(i64 0)
-  ret void
-}
-
-define void @pk_free_large(ptr %block, i64 %mapped) {
-entry:
-  call void @acquire(ptr @pool_lock)
-  %first = load ptr, ptr @pool_first
-  %pp = getelementptr i8, ptr %block, i64 16
-  store ptr null, ptr %pp
-  %np = getelementptr i8, ptr %block, i64 24
-  store ptr %first, ptr %np
-  %empty = icmp eq ptr %first, null
-  %before0 = getelementptr i8, ptr %first, i64 16
-  %before = select i1 %empty, ptr @pool_last, ptr %before0
-  store ptr %block, ptr %before
-  store ptr %block, ptr @pool_first
-  %bytes = load i64, ptr @pool_bytes
-  %bytes1 = add i64 %bytes, %mapped
-  store i64 %bytes1, ptr @pool_bytes
-  %count = load i64, ptr @pool_count
-  %count1 = add i64 %count, 1
-  store i64 %count1, ptr @pool_count
-  call void @relinquish(ptr @pool_lock)
-  %limit = load atomic i64, ptr @pool_limit monotonic, align 8
-  %heavy = icmp ugt i64 %bytes1, %limit
-  %long = icmp ugt i64 %count1, $POOL_LENGTH$
-  %over = or i1 %heavy, %long
-  br i1 %over, label %trim, label %out
-trim:
-  call void @shrink(i64 %limit)
-  br label %out
-out:
-  ret void
-}
-
-define ptr @pk_alloc_large(i64 %bytes) {
-entry:
-  %absurd = icmp ugt i64 %bytes, 1152921504606846976
-  br i1 %absurd, label %none, label %pool
-none:
-  ret ptr null
-pool:
-  %r = call ptr @reuse(i64 %bytes)
-  %found = icmp ne ptr %r, null
-  br i1 %found, label %have, label %fresh
-have:
-  ret ptr %r
-fresh:
-  %q = call ptr @map_block(i64 %bytes)
-  %got = icmp ne ptr %q, null
-  br i1 %got, label %mapped, label %desperate
-mapped:
-  ret ptr %q
-desperate:
-  ; what the pool keeps may be what is missing
-  call void @pk_trim()
-  %s = tail call ptr @map_block(i64 %bytes)
-  ret ptr %s
-}
-"""
+def pk_alloc_large(bytes: i64) -> ptr:
+    if ugt(bytes, 1152921504606846976):
+        return null
+    payload = reuse(bytes)
+    if payload == null:
+        payload = map_block(bytes)
+    if payload == null:
+        # what the pool keeps may be what is missing
+        pk_trim()
+        payload = map_block(bytes)
+    return payload
+""",
+    FIELDS
+    | {
+        "HUGE": HUGE if sys.platform == "linux" else 1 << 62,
+        "HUGE_PAGE": HUGE_PAGE,
+        "POOL_LENGTH": POOL_LENGTH,
+        "ANONYMOUS": 0x1002 if sys.platform == "darwin" else 0x22,
+    },
+)

@@ -1,11 +1,12 @@
 """The native runtime: what compiled functions call, loaded once per process.
 
-Two modules of LLVM IR, compiled once per machine, kept in the disk cache like any other object, and never unloaded:
-what waits for the system anyway (the thread pool, large payloads, forking), and what runs for every small array
-(payloads, blocks).  `runtime()` gives their symbols; every other object is loaded against them with `Runtime.load`.
+Two modules of low-level Python, compiled once per machine, kept in the disk cache like any other object, and never
+unloaded: what waits for the system anyway (the thread pool, large payloads, forking), and what runs for every small
+array (payloads, blocks).  `runtime()` gives their symbols; every other object is loaded against them with
+`Runtime.load`.
 
-The first call on a machine waits for that compilation, so it is a light one.  LLVM's passes are left out, as the text
-is written the way they would leave it; only the second module is worth careful instruction selection.
+The first call on a machine waits for that compilation, so it is a light one.  LLVM's passes are left out, as the
+translation gives what they would leave; only the second module is worth careful instruction selection.
 
     rt = runtime()
     code = rt.load(engine.compile_ir(text), exports=["entry"])
@@ -18,10 +19,11 @@ import ctypes
 import os
 import threading
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from parakeet_py.llvm.engine import compiler, disk_cache
+from parakeet_py.llvm.engine.low_level_python import Source, translate
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError
 from parakeet_py.llvm.engine.perf_symbols import Title
 from parakeet_py.llvm.runtime import (
@@ -78,78 +80,53 @@ declare ptr @pk_alloc(i64)
 declare void @pk_free(ptr)
 """
 
-_INTRINSICS = """
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.umin.i64(i64, i64)
-declare i32 @llvm.smin.i32(i32, i32)
-declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
-"""
-
 _SET_UP = """
-define internal void @before_fork() {
-  call void @acquire(ptr @pool_lock)
-  call void @acquire(ptr @blas_lock)
-  ret void
-}
-define internal void @after_fork_parent() {
-  call void @relinquish(ptr @blas_lock)
-  call void @relinquish(ptr @pool_lock)
-  ret void
-}
-define internal void @after_fork_child() {
-  call void @relinquish(ptr @pool_lock)
-  call void @threads_after_fork()
-  call void @blas_after_fork()
-  ret void
-}
-"""
+def register_atfork(prepare: ptr, parent: ptr, child: ptr, library: ptr) -> i32: ...
 
-# glibc keeps pthread_atfork itself out of its shared library
-_AT_FORK_GLIBC = """
-declare i32 @__register_atfork(ptr, ptr, ptr, ptr)
-define void @pk_initialize(i64 %pool_limit) {
-  call void @pk_set_pool_limit(i64 %pool_limit)
-  call void @stack_initialize()
-  %r = call i32 @__register_atfork(ptr @before_fork, ptr @after_fork_parent, ptr @after_fork_child, ptr null)
-  ret void
-}
-"""
+@internal
+def before_fork():
+    acquire(pool_lock)
+    acquire(blas_lock)
 
-_AT_FORK_POSIX = """
-declare i32 @pthread_atfork(ptr, ptr, ptr)
-define void @pk_initialize(i64 %pool_limit) {
-  call void @pk_set_pool_limit(i64 %pool_limit)
-  call void @stack_initialize()
-  %r = call i32 @pthread_atfork(ptr @before_fork, ptr @after_fork_parent, ptr @after_fork_child)
-  ret void
-}
+@internal
+def after_fork_parent():
+    relinquish(blas_lock)
+    relinquish(pool_lock)
+
+@internal
+def after_fork_child():
+    relinquish(pool_lock)
+    threads_after_fork()
+    blas_after_fork()
+
+def pk_initialize(limit: i64):
+    pk_set_pool_limit(limit)
+    stack_initialize()
+    register_atfork(before_fork, after_fork_parent, after_fork_child, null)
 """
 
 
-def system_ir() -> str:
+def system_sources() -> tuple[Source, ...]:
     """The first module: what waits for the system."""
-    at_fork = _AT_FORK_GLIBC if symbols.resolve("__register_atfork") else _AT_FORK_POSIX
-    parts = (
-        thread_pool.pause_ir(),
-        loop_polls.poll_ir(),
-        thread_pool.pool_ir(),
-        memory_pool.large_ir(),
-        blas_threads.limits_ir(),
-        refcounted_memory.fail_ir(),
-        stack.stack_ir(),
-        _SET_UP,
-        at_fork,
-        _INTRINSICS,
+    # glibc keeps pthread_atfork, which has no fourth argument, out of its shared library
+    at_fork = "__register_atfork" if symbols.resolve("__register_atfork") else "pthread_atfork"
+    return (
+        thread_pool.PAUSE,
+        loop_polls.POLL,
+        thread_pool.pool(),
+        memory_pool.LOCKS,
+        array_memory.HEADER,
+        memory_pool.LARGE_PAYLOADS,
+        blas_threads.LIMITS,
+        refcounted_memory.FAIL,
+        stack.stack(),
+        Source(_SET_UP.replace("def register_atfork", f'@symbol("{at_fork}")\ndef register_atfork')),
     )
-    return "".join(parts)
 
 
-def small_ir() -> str:
+def small_sources() -> tuple[Source, ...]:
     """The second module: what runs for every small array."""
-    return array_memory.payloads_ir() + refcounted_memory.blocks_ir() + _INTRINSICS
+    return array_memory.HEADER, array_memory.SMALL, array_memory.NUMPY, refcounted_memory.BLOCKS
 
 
 class Runtime(NamedTuple):
@@ -215,25 +192,30 @@ def runtime(checked: bool = False) -> Runtime:
 
 def _load_checked(unchecked: Runtime) -> Runtime:
     """The same, but that small and large arrays lie between red zones."""
-    from parakeet_py.llvm.safety.payloads import payloads_ir
+    from parakeet_py.llvm.safety.payloads import payload_sources
 
-    text = payloads_ir() + refcounted_memory.blocks_ir() + _INTRINSICS
-    own = support_code("checked runtime", text, unchecked.symbols, (*_SMALL, "pk_block_fault", "pk_payload_fault"))
+    sources = (*payload_sources(), refcounted_memory.BLOCKS)
+    own = support_code("checked runtime", sources, unchecked.symbols, (*_SMALL, "pk_block_fault", "pk_payload_fault"))
     return Runtime({**unchecked.symbols, **own.addresses}, _capsule(own["pk_mem_handler"]))
 
 
 def _load() -> Runtime:
-    system = support_code("runtime", system_ir(), {}, _SYSTEM)
-    small = support_code("runtime", small_ir(), system.addresses, _SMALL, codegen_level=2)
+    system = support_code("runtime", system_sources(), {}, _SYSTEM)
+    small = support_code("runtime", small_sources(), system.addresses, _SMALL, codegen_level=2)
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(system["pk_initialize"])(_pool_limit())
     return Runtime({**system.addresses, **small.addresses}, _capsule(small["pk_mem_handler"]))
 
 
 def support_code(
-    name: str, text: str, known: Mapping[str, int], exports: Iterable[str], codegen_level: int = 0
+    name: str,
+    sources: Sequence[Source],
+    known: Mapping[str, int],
+    exports: Iterable[str],
+    codegen_level: int = 0,
+    prefix: str = "",
 ) -> LoadedCode:
-    """Load a module of hand-written IR for the life of the process; it comes from the disk cache or goes there."""
-    key = disk_cache.digest(name, text)
+    """Load a module of low-level Python for the life of the process; it comes from the disk cache or goes there."""
+    key = disk_cache.digest(name, tuple(source.key for source in sources))
     cached = disk_cache.get(key)
     code = None
     if cached is not None:
@@ -242,6 +224,7 @@ def support_code(
         except LoadError:
             code = None
     if code is None:
+        text = translate(*sources, prefix=prefix)
         compiled = compiler.compile_ir(text, level=0, vectorize=False, codegen_level=codegen_level)
         code = compiler.load(compiled, known, exports, symbols.resolve)
         disk_cache.put(key, compiled, title=f"runtime: {name}")

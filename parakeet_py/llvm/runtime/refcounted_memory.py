@@ -1,4 +1,4 @@
-"""Blocks, the counted heap memory of compiled code, and the record of failures, as LLVM IR text.
+"""Blocks, the counted heap memory of compiled code, and the record of failures, in low-level Python.
 
 A *block* is a payload of `memory` with its header.  **A block is named by the address of its header; its payload
 is at block + 64.**  It has a reference count, and while a call runs it is listed in the call's context, so that an
@@ -18,166 +18,78 @@ source, is kept.
 
 from __future__ import annotations
 
-from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, Context
+from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.runtime.array_memory import FIELDS
+from parakeet_py.llvm.runtime.call_context import Context
 
+# Blocks; needs the payloads of `array_memory`.
+BLOCKS = Source(
+    """
+def pk_block_new(ctx: ptr, bytes: i64) -> ptr:
+    payload = pk_alloc(bytes)
+    if payload == null:
+        return null
+    block = payload - HEADER
+    first = ctx.BLOCKS.ptr
+    block.NEXT.ptr = first
+    block.OWNER.ptr = ctx
+    ctx.BLOCKS.ptr = block
+    if first != null:
+        first.PREVIOUS.ptr = block
+    return block
 
-def blocks_ir() -> str:
-    """The text of the functions of blocks; needs `memory.payloads_ir`."""
-    return _filled_in(_BLOCKS)
+def pk_detach(ctx: ptr, block: ptr):
+    owner = block.OWNER.ptr
+    if owner != null:
+        previous = block.PREVIOUS.ptr
+        next = block.NEXT.ptr
+        behind = owner.BLOCKS if previous == null else previous.NEXT
+        behind.ptr = next
+        block.PREVIOUS.ptr = null
+        block.NEXT.ptr = null
+        block.OWNER.ptr = null
+        if next != null:
+            next.PREVIOUS.ptr = previous
 
+def pk_retain(block: ptr):
+    if block != null:
+        block.COUNT.i64 += 1
 
-def fail_ir() -> str:
-    """The text of `pk_fail`; needs the lock of `memory_pool.large_ir`."""
-    return _filled_in(_FAIL)
+def pk_release(ctx: ptr, block: ptr):
+    if block != null:
+        count = block.COUNT.i64 - 1
+        block.COUNT.i64 = count
+        if count == 0:
+            pk_detach(ctx, block)
+            pk_free(block + HEADER)
 
+def pk_free_all(ctx: ptr):
+    while True:
+        block = ctx.BLOCKS.ptr
+        if block == null:
+            return
+        pk_detach(ctx, block)
+        pk_free(block + HEADER)
+""",
+    FIELDS | {"BLOCKS": Context.BLOCKS},
+)
 
-def _filled_in(text: str) -> str:
-    constants = {
-        "HEADER": BLOCK_HEADER,
-        "BLOCKS": Context.BLOCKS,
-        "LOCK": Context.LOCK,
-        "ORDER": Context.ORDER,
-        "ARGUMENTS": Context.ARGUMENTS,
-    }
-    for key, value in constants.items():
-        text = text.replace(f"${key}$", str(value))
-    return text
-
-
-_BLOCKS = """
-define ptr @pk_block_new(ptr %ctx, i64 %bytes) {
-entry:
-  %payload = call ptr @pk_alloc(i64 %bytes)
-  %null = icmp eq ptr %payload, null
-  br i1 %null, label %none, label %link
-none:
-  ret ptr null
-link:
-  %block = getelementptr i8, ptr %payload, i64 -$HEADER$
-  %head = getelementptr i8, ptr %ctx, i64 $BLOCKS$
-  %first = load ptr, ptr %head
-  %np = getelementptr i8, ptr %block, i64 24
-  store ptr %first, ptr %np
-  %owner = getelementptr i8, ptr %block, i64 32
-  store ptr %ctx, ptr %owner
-  store ptr %block, ptr %head
-  %alone = icmp eq ptr %first, null
-  br i1 %alone, label %done, label %back
-back:
-  %pp = getelementptr i8, ptr %first, i64 16
-  store ptr %block, ptr %pp
-  br label %done
-done:
-  ret ptr %block
-}
-
-define void @pk_detach(ptr %ctx, ptr %block) {
-entry:
-  %owner_p = getelementptr i8, ptr %block, i64 32
-  %owner = load ptr, ptr %owner_p
-  %listed = icmp ne ptr %owner, null
-  br i1 %listed, label %unlink, label %out
-unlink:
-  %pp = getelementptr i8, ptr %block, i64 16
-  %np = getelementptr i8, ptr %block, i64 24
-  %previous = load ptr, ptr %pp
-  %next = load ptr, ptr %np
-  %first = icmp eq ptr %previous, null
-  %head = getelementptr i8, ptr %owner, i64 $BLOCKS$
-  %behind0 = getelementptr i8, ptr %previous, i64 24
-  %behind = select i1 %first, ptr %head, ptr %behind0
-  store ptr %next, ptr %behind
-  call void @llvm.memset.p0.i64(ptr align 8 %pp, i8 0, i64 24, i1 false)
-  %last = icmp eq ptr %next, null
-  br i1 %last, label %out, label %back
-back:
-  %before = getelementptr i8, ptr %next, i64 16
-  store ptr %previous, ptr %before
-  br label %out
-out:
-  ret void
-}
-
-define void @pk_retain(ptr %block) {
-  %null = icmp eq ptr %block, null
-  br i1 %null, label %out, label %some
-some:
-  %count = load i64, ptr %block
-  %count1 = add i64 %count, 1
-  store i64 %count1, ptr %block
-  br label %out
-out:
-  ret void
-}
-
-define void @pk_release(ptr %ctx, ptr %block) {
-  %null = icmp eq ptr %block, null
-  br i1 %null, label %out, label %some
-some:
-  %count = load i64, ptr %block
-  %count1 = sub i64 %count, 1
-  store i64 %count1, ptr %block
-  %dead = icmp eq i64 %count1, 0
-  br i1 %dead, label %end, label %out
-end:
-  call void @pk_detach(ptr %ctx, ptr %block)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  tail call void @pk_free(ptr %payload)
-  br label %out
-out:
-  ret void
-}
-
-define void @pk_free_all(ptr %ctx) {
-entry:
-  %head = getelementptr i8, ptr %ctx, i64 $BLOCKS$
-  br label %look
-look:
-  %block = load ptr, ptr %head
-  %end = icmp eq ptr %block, null
-  br i1 %end, label %out, label %drop
-drop:
-  call void @pk_detach(ptr %ctx, ptr %block)
-  %payload = getelementptr i8, ptr %block, i64 $HEADER$
-  call void @pk_free(ptr %payload)
-  br label %look
-out:
-  ret void
-}
-"""
-
-_FAIL = """
-; Record the failure that comes first in iteration order.
-define void @pk_fail(ptr %ctx, i64 %order, i64 %code, i64 %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5)
-cold noinline {
-entry:
-  %lock = getelementptr i8, ptr %ctx, i64 $LOCK$
-  call void @acquire(ptr %lock)
-  %status = load i64, ptr %ctx
-  %order_p = getelementptr i8, ptr %ctx, i64 $ORDER$
-  %held = load i64, ptr %order_p
-  %none = icmp eq i64 %status, 0
-  %earlier = icmp slt i64 %order, %held
-  %take = or i1 %none, %earlier
-  br i1 %take, label %record, label %out
-record:
-  store i64 %code, ptr %ctx
-  store i64 %order, ptr %order_p
-  %p0 = getelementptr i8, ptr %ctx, i64 $ARGUMENTS$
-  store i64 %a0, ptr %p0
-  %p1 = getelementptr i8, ptr %p0, i64 8
-  store i64 %a1, ptr %p1
-  %p2 = getelementptr i8, ptr %p0, i64 16
-  store i64 %a2, ptr %p2
-  %p3 = getelementptr i8, ptr %p0, i64 24
-  store i64 %a3, ptr %p3
-  %p4 = getelementptr i8, ptr %p0, i64 32
-  store i64 %a4, ptr %p4
-  %p5 = getelementptr i8, ptr %p0, i64 40
-  store i64 %a5, ptr %p5
-  br label %out
-out:
-  call void @relinquish(ptr %lock)
-  ret void
-}
-"""
+# Record the failure that comes first in the order of iterations; needs the lock of `memory_pool`.
+FAIL = Source(
+    """
+@cold.noinline
+def pk_fail(ctx: ptr, order: i64, code: i64, a0: i64, a1: i64, a2: i64, a3: i64, a4: i64, a5: i64):
+    acquire(ctx.LOCK)
+    if ctx.i64 == 0 or order < ctx.ORDER.i64:
+        ctx.i64 = code
+        ctx.ORDER.i64 = order
+        ctx.ARGUMENTS.i64 = a0
+        ctx.ARGUMENTS.i64[1] = a1
+        ctx.ARGUMENTS.i64[2] = a2
+        ctx.ARGUMENTS.i64[3] = a3
+        ctx.ARGUMENTS.i64[4] = a4
+        ctx.ARGUMENTS.i64[5] = a5
+    relinquish(ctx.LOCK)
+""",
+    {"LOCK": Context.LOCK, "ORDER": Context.ORDER, "ARGUMENTS": Context.ARGUMENTS},
+)

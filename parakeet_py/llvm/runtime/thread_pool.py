@@ -1,4 +1,4 @@
-"""The thread pool that runs parallel regions, as LLVM IR text.
+"""The thread pool that runs parallel regions, in low-level Python.
 
     void pk_parallel(ptr ctx, ptr body, ptr frame, i64 n, i64 grain, i32 max_threads)
     body: void (ptr ctx, ptr frame, i64 lo, i64 hi)
@@ -39,9 +39,9 @@ import platform
 import sys
 
 from parakeet_py.base.config import MAX_THREADS
+from parakeet_py.llvm.engine.low_level_python import Source
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 from parakeet_py.llvm.runtime.error_state import ALL_FLAGS, HAS_FLAGS
-from parakeet_py.llvm.runtime.loop_polls import CONVENTION
 
 CHUNKS_PER_THREAD = 6
 SPIN_NANOSECONDS = 100_000  # how long an idle worker spins before it sleeps
@@ -56,11 +56,17 @@ _GETTID_SYSCALL = {"x86_64": 186, "amd64": 186, "aarch64": 178, "arm64": 178, "r
 _PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "yield", "arm64": "yield"}
 
 
-def pause_ir() -> str:
-    """What a waiting thread calls: `@pause()`, telling the CPU that it spins, and `@sched_yield()`."""
-    instruction = _PAUSE.get(platform.machine().lower())
-    call = f'  call void asm sideeffect "{instruction}", "~{{memory}}"()\n' if instruction else ""
-    return f"declare i32 @sched_yield()\ndefine internal void @pause() alwaysinline {{\n{call}  ret void\n}}\n"
+# What a waiting thread calls, to tell the CPU that it spins.
+PAUSE = Source(
+    """
+def sched_yield() -> i32: ...
+
+@internal.alwaysinline
+def pause():
+    asm(INSTRUCTION)
+""",
+    {"INSTRUCTION": _PAUSE.get(platform.machine().lower(), "")},
+)
 
 
 def has_pool() -> bool:
@@ -68,22 +74,16 @@ def has_pool() -> bool:
     return sys.platform == "linux" and platform.machine().lower() in _FUTEX_SYSCALL
 
 
-def flags_ir() -> str:
-    """`@collect_flags(ptr ctx)`: moves the floating-point flags of this thread to the context of the call."""
-    if not HAS_FLAGS:
-        return "define internal void @collect_flags(ptr %ctx) alwaysinline {\n  ret void\n}\n"
-    text = _COLLECT_FLAGS
-    for name, value in {"ALL_FLAGS": ALL_FLAGS, "NO_FLAGS": ~ALL_FLAGS, "FLAGS": Context.FLAGS}.items():
-        text = text.replace(f"${name}$", str(value))
-    return text
-
-
-def pool_ir() -> str:
-    """The text of the pool for this platform, after `pause_ir` and `poll_ir`: `pk_parallel`, `threads_after_fork`."""
+def pool() -> Source:
+    """The pool for this platform, after `PAUSE` and `loop_polls.POLL`: `pk_parallel`, `threads_after_fork`."""
     if not has_pool():
-        return _SERIAL
-    constants: dict[str, object] = {
-        "FUTEX": _FUTEX_SYSCALL[platform.machine().lower()],
+        return Source(_SERIAL)
+    machine = platform.machine().lower()
+    constants = {
+        "HAS_FLAGS": HAS_FLAGS,
+        "ALL_FLAGS": ALL_FLAGS,
+        "FLAGS": Context.FLAGS,
+        "FUTEX": _FUTEX_SYSCALL[machine],
         "WAIT": 128,  # FUTEX_WAIT | FUTEX_PRIVATE_FLAG
         "WAKE": 129,
         "SPIN_256": SPIN_NANOSECONDS * 256,
@@ -91,497 +91,283 @@ def pool_ir() -> str:
         "JOIN_SPINS": JOIN_SPINS,
         "JOIN_YIELDS": JOIN_YIELDS,
         "JOIN_NANOSECONDS": JOIN_NANOSECONDS,
-        "GETTID": _GETTID_SYSCALL[platform.machine().lower()],
+        "GETTID": _GETTID_SYSCALL[machine],
+        "SETMASK": 2,  # SIG_SETMASK
         "CPU_SET": CPU_SET_BYTES,
-        "CPUS": 8 * CPU_SET_BYTES,
-        "MOST_WORKERS": MAX_THREADS,
-        "IDS_BYTES": 4 * MAX_THREADS,
+        "MAX_THREADS": MAX_THREADS,
         "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
-        "EPOCH": 1 << 40,
         "INTERRUPTED": INTERRUPTED,
-        "CONVENTION": CONVENTION,
+        "EPOCH": 1 << 40,
         "EPOCH_MASK": -(1 << 40),
         "HELPER": 1 << 24,
         "HELPER_MASK": 0xFFFF << 24,
         "CHUNK_MASK": (1 << 24) - 1,
-        "CLAIM_AND_JOIN": (1 << 24) + 1,
+        **{name: 8 * place for place, name in enumerate(("CTX", "BODY", "FRAME", "EXTENT", "LENGTH", "CHUNKS"))},
+        "STATE_CTX": 24,
     }
-    text = flags_ir() + _POOL
-    for name, value in constants.items():
-        text = text.replace(f"${name}$", str(value))
-    return text
+    return Source(_POOL, constants)
 
 
 _SERIAL = """
-define void @pk_parallel(ptr %ctx, ptr %body, ptr %frame, i64 %n, i64 %grain, i32 %max_threads) {
-  %some = icmp sgt i64 %n, 0
-  br i1 %some, label %run, label %out
-run:
-  call void %body(ptr %ctx, ptr %frame, i64 0, i64 %n)
-  br label %out
-out:
-  ret void
-}
-define internal void @threads_after_fork() {
-  ret void
-}
-define i32 @pk_workers() {
-  ret i32 0
-}
-"""
+def pk_parallel(ctx: ptr, body: ptr, frame: ptr, n: i64, grain: i64, max_threads: i32):
+    if n > 0:
+        body.void(ctx, frame, 0, n)
 
-_COLLECT_FLAGS = """
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-define internal void @collect_flags(ptr %ctx) {
-entry:
-  %place = alloca i32, align 4
-  call void @llvm.x86.sse.stmxcsr(ptr %place)
-  %register = load i32, ptr %place
-  %flags = and i32 %register, $ALL_FLAGS$
-  %none = icmp eq i32 %flags, 0
-  br i1 %none, label %out, label %move
-move:
-  %flags_p = getelementptr i8, ptr %ctx, i64 $FLAGS$
-  %before = atomicrmw or ptr %flags_p, i32 %flags monotonic
-  %cleared = and i32 %register, $NO_FLAGS$
-  store i32 %cleared, ptr %place
-  call void @llvm.x86.sse.ldmxcsr(ptr %place)
-  br label %out
-out:
-  ret void
-}
+@internal
+def threads_after_fork(): pass
+
+def pk_workers() -> i32:
+    return 0
 """
 
 _POOL = """
-@ticket   = internal global i64 0, align 64        ; changes with every claim
-@finished = internal global i32 0, align 64        ; chunks done in this region
-@waiting  = internal global i32 0, align 4         ; the caller sleeps on @finished
-@alarm    = internal global i32 0, align 64        ; workers sleep on this
-@sleepers = internal global i32 0, align 64
-@busy     = internal global i32 0, align 64        ; held while a region runs
-@workers  = internal global i32 0, align 4         ; written with @busy held
-@ids      = internal global [$MOST_WORKERS$ x i32] zeroinitializer, align 64  ; of the workers' threads, once they run
-@apart    = internal global i32 -1, align 4        ; the CPU that the first @placed workers keep off
-@placed   = internal global i32 0, align 4
-; ctx, body, frame, n, chunk length, chunk count
-@region   = internal global {ptr, ptr, ptr, i64, i64, i64} zeroinitializer, align 64
+ticket: i64 @ 64 = 0              # changes with every claim
+finished: i32 @ 64 = 0            # chunks done in this region
+waiting: i32 = 0                  # the caller sleeps on `finished`
+alarm: i32 @ 64 = 0               # workers sleep on this
+sleepers: i32 @ 64 = 0
+busy: i32 @ 64 = 0                # held while a region runs
+workers: i32 = 0                  # written with `busy` held
+ids: i32[MAX_THREADS] @ 64        # of the workers' threads, once they run
+apart: i32 = -1                   # the CPU that the first `placed` workers keep off
+placed: i32 = 0
+region: i64[6] @ 64               # the region that runs
 
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_detach(i64)
-declare i32 @pthread_sigmask(i32, ptr, ptr)
-declare i64 @syscall(i64, ...)
-declare i32 @sched_getcpu()
-declare i32 @sched_getaffinity(i32, i64, ptr)
-declare i32 @sched_setaffinity(i32, i64, ptr)
+def pthread_create(thread: ptr, attributes: ptr, start: ptr, argument: ptr) -> i32: ...
+def pthread_detach(thread: i64) -> i32: ...
+def pthread_sigmask(how: i32, new: ptr, old: ptr) -> i32: ...
+def syscall(number: i64, *arguments) -> i64: ...
+def sched_getcpu() -> i32: ...
+def sched_getaffinity(thread: i32, bytes: i64, set: ptr) -> i32: ...
+def sched_setaffinity(thread: i32, bytes: i64, set: ptr) -> i32: ...
+@symbol("llvm.x86.sse.stmxcsr")
+def store_flags(place: ptr): ...
+@symbol("llvm.x86.sse.ldmxcsr")
+def load_flags(place: ptr): ...
 
-; Poll in the thread that has made the call.
-define internal void @look_up(ptr %ctx) cold noinline {
-  %state = alloca [4 x i64], align 8
-  %ctx_p = getelementptr i8, ptr %state, i64 24
-  store [3 x i64] zeroinitializer, ptr %state
-  store ptr %ctx, ptr %ctx_p
-  call $CONVENTION$void @pk_poll(ptr %state)
-  ret void
-}
+# Move the floating-point flags of this thread to the context of the call.
+@internal
+def collect_flags(ctx: ptr):
+    if HAS_FLAGS:
+        place = alloca(i32)
+        store_flags(place)
+        register = place.i32
+        flags = register & ALL_FLAGS
+        if flags != 0:
+            atomic_or(ctx.FLAGS.i32, flags, "monotonic")
+            place.i32 = register & (-1 - ALL_FLAGS)
+            load_flags(place)
 
-; Claim chunks of the region that is running and run them; %take is what the first claim takes off the ticket.
-define internal void @drain(i1 %helper, i64 %take) {
-entry:
-  br label %look
-look:
-  %joined = phi i1 [false, %entry], [%joined, %retry], [true, %next]
-  %epoch = phi i64 [0, %entry], [%epoch, %retry], [%mine, %next]
-  %amount = phi i64 [%take, %entry], [%amount, %retry], [1, %next]
-  %t = load atomic i64, ptr @ticket acquire, align 8
-  %left = and i64 %t, $CHUNK_MASK$
-  %none = icmp eq i64 %left, 0
-  br i1 %none, label %out, label %allowed
-allowed:
-  %places = and i64 %t, $HELPER_MASK$
-  %full = icmp eq i64 %places, 0
-  %mine = and i64 %t, $EPOCH_MASK$
-  %other = icmp ne i64 %mine, %epoch
-  %newcomer = and i1 %helper, %full
-  %refused = select i1 %joined, i1 %other, i1 %newcomer
-  br i1 %refused, label %out, label %claim
-claim:
-  %after = sub i64 %t, %amount
-  %swap = cmpxchg ptr @ticket, i64 %t, i64 %after acq_rel monotonic
-  %won = extractvalue {i64, i1} %swap, 1
-  br i1 %won, label %run, label %retry
-retry:
-  br label %look
-run:
-  %ctx = load ptr, ptr @region
-  %body = load ptr, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 1)
-  %frame = load ptr, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 2)
-  %n = load i64, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 3)
-  %length = load i64, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 4)
-  %count = load i64, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 5)
-  %index = sub i64 %count, %left
-  %lo = mul i64 %index, %length
-  %rest = sub i64 %n, %lo
-  %size = call i64 @llvm.smin.i64(i64 %rest, i64 %length)
-  %hi = add i64 %lo, %size
-  %status = load atomic i64, ptr %ctx monotonic, align 8
-  %interrupted = icmp eq i64 %status, $INTERRUPTED$
-  br i1 %interrupted, label %ran, label %start
-start:
-  call void %body(ptr %ctx, ptr %frame, i64 %lo, i64 %hi)
-  call void @collect_flags(ptr %ctx)
-  br i1 %helper, label %ran, label %poll
-poll:
-  call void @look_up(ptr %ctx)
-  br label %ran
-ran:
-  %d = atomicrmw add ptr @finished, i32 1 seq_cst
-  %w = load atomic i32, ptr @waiting seq_cst, align 4
-  %wake = icmp ne i32 %w, 0
-  br i1 %wake, label %signal, label %next
-signal:
-  %s = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @finished, i32 $WAKE$, i32 1, ptr null, ptr null, i32 0)
-  br label %next
-next:
-  br label %look
-out:
-  ret void
-}
+# Poll in the thread that has made the call.
+@internal.cold.noinline
+def look_up(ctx: ptr):
+    state = alloca(i64, 4)
+    memset(state, 0, STATE_CTX)
+    state.STATE_CTX.ptr = ctx
+    pk_poll(state)
 
-; Is there a chunk, and a place for one more helper?
-define internal i1 @work_for_me() alwaysinline {
-  %t = load atomic i64, ptr @ticket seq_cst, align 8
-  %left = and i64 %t, $CHUNK_MASK$
-  %places = and i64 %t, $HELPER_MASK$
-  %some = icmp ne i64 %left, 0
-  %room = icmp ne i64 %places, 0
-  %yes = and i1 %some, %room
-  ret i1 %yes
-}
+@internal
+def wake(place: ptr, most: i32):
+    syscall(FUTEX, place, WAKE, i64(most), null, null, 0)
 
-; Nanoseconds on the monotonic clock.
-define internal i64 @now() {
-  %time = alloca [2 x i64]
-  %r = call i32 @clock_gettime(i32 1, ptr %time)
-  %seconds = load i64, ptr %time
-  %np = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %np
-  %whole = mul i64 %seconds, 1000000000
-  %ns = add i64 %whole, %rest
-  ret i64 %ns
-}
+# Claim chunks of the region that is running and run them; `take` is what the first claim takes off the ticket.
+@internal
+def drain(helper: i1, take: i64):
+    joined = False
+    epoch = 0
+    while True:
+        now = atomic_load(ticket.i64, "acquire")
+        chunks = now & CHUNK_MASK
+        if chunks == 0:
+            return
+        mine = now & EPOCH_MASK
+        if mine != epoch if joined else helper & (now & HELPER_MASK == 0):
+            return
+        if compare_exchange(ticket.i64, now, now - take, "acq_rel"):
+            ctx = region.CTX.ptr
+            length = region.LENGTH.i64
+            start = (region.CHUNKS.i64 - chunks) * length
+            if atomic_load(ctx.i64, "monotonic") != INTERRUPTED:
+                stop = start + smin(region.EXTENT.i64 - start, length)
+                region.BODY.ptr.void(ctx, region.FRAME.ptr, start, stop)
+                collect_flags(ctx)
+                if not helper:
+                    look_up(ctx)
+            atomic_add(finished.i32, 1, "seq_cst")
+            if atomic_load(waiting.i32, "seq_cst") != 0:
+                wake(finished, 1)
+            joined = True
+            epoch = mine
+            take = 1
 
-; How many pauses last SPIN_NANOSECONDS: a pause is 4 to 140 cycles, according to the CPU.
-define internal i32 @measure_pause() noinline {
-entry:
-  %start = call i64 @now()
-  br label %loop
-loop:
-  %k = phi i32 [0, %entry], [%k1, %loop]
-  call void @pause()
-  %k1 = add i32 %k, 1
-  %more = icmp ult i32 %k1, 256
-  br i1 %more, label %loop, label %done
-done:
-  %end = call i64 @now()
-  %took = sub i64 %end, %start
-  %some = call i64 @llvm.smax.i64(i64 %took, i64 256)
-  %spins = udiv i64 $SPIN_256$, %some
-  %least = call i64 @llvm.smax.i64(i64 %spins, i64 $LEAST_SPINS$)
-  %result = trunc i64 %least to i32
-  ret i32 %result
-}
+# Is there a chunk, and a place for one more helper?
+@internal.alwaysinline
+def work_for_me() -> i1:
+    now = atomic_load(ticket.i64, "seq_cst")
+    return (now & CHUNK_MASK != 0) & (now & HELPER_MASK != 0)
 
-define internal ptr @worker(ptr %number) {
-entry:
-  %index = ptrtoint ptr %number to i64
-  %id64 = call i64 (i64, ...) @syscall(i64 $GETTID$)
-  %id = trunc i64 %id64 to i32
-  %place = getelementptr i32, ptr @ids, i64 %index
-  store atomic i32 %id, ptr %place release, align 4
-  %patience = call i32 @measure_pause()
-  br label %idle
-idle:
-  br label %spin
-spin:
-  %k = phi i32 [0, %idle], [%k1, %again]
-  %yes = call i1 @work_for_me()
-  br i1 %yes, label %work, label %again
-again:
-  call void @pause()
-  %k1 = add i32 %k, 1
-  %more = icmp ult i32 %k1, %patience
-  br i1 %more, label %spin, label %sleep
-sleep:
-  ; @alarm is read before this worker counts as a sleeper, and the ticket is looked at after that: a region that
-  ; starts in between either is seen here, or sees the sleeper and changes @alarm.
-  %alarm = load atomic i32, ptr @alarm seq_cst, align 4
-  %s0 = atomicrmw add ptr @sleepers, i32 1 seq_cst
-  %late = call i1 @work_for_me()
-  br i1 %late, label %awake, label %wait
-wait:
-  %r = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @alarm, i32 $WAIT$, i32 %alarm, ptr null, ptr null, i32 0)
-  br label %awake
-awake:
-  %s1 = atomicrmw sub ptr @sleepers, i32 1 seq_cst
-  br label %work
-work:
-  call void @drain(i1 true, i64 $CLAIM_AND_JOIN$)
-  br label %idle
-}
+# Nanoseconds on the monotonic clock.
+@internal
+def nanoseconds() -> i64:
+    time = alloca(i64, 2)
+    clock_gettime(1, time)
+    return time.i64 * 1000000000 + time.i64[1]
 
-; Start workers until there are %wanted (called with @busy held); the result is how many there are.
-define internal i32 @grow(i32 %wanted) noinline {
-entry:
-  %thread = alloca i64
-  %all = alloca [128 x i8], align 16
-  %old = alloca [128 x i8], align 16
-  call void @llvm.memset.p0.i64(ptr %all, i8 -1, i64 128, i1 false)
-  %m = call i32 @pthread_sigmask(i32 2, ptr %all, ptr %old)
-  br label %check
-check:
-  %have = load i32, ptr @workers
-  %enough = icmp sge i32 %have, %wanted
-  br i1 %enough, label %out, label %start
-start:
-  %index = zext i32 %have to i64
-  %number = inttoptr i64 %index to ptr
-  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %number)
-  %ok = icmp eq i32 %failed, 0
-  br i1 %ok, label %started, label %out
-started:
-  %id = load i64, ptr %thread
-  %d = call i32 @pthread_detach(i64 %id)
-  %have1 = add i32 %have, 1
-  store i32 %have1, ptr @workers
-  br label %check
-out:
-  %r = call i32 @pthread_sigmask(i32 2, ptr %old, ptr null)
-  %now = load i32, ptr @workers
-  ret i32 %now
-}
+# How many pauses last SPIN_NANOSECONDS: a pause is 4 to 140 cycles, according to the CPU.
+@internal.noinline
+def measure_pause() -> i32:
+    start = nanoseconds()
+    k = 0
+    while k < 256:
+        pause()
+        k += 1
+    return i32(smax(SPIN_256 // smax(nanoseconds() - start, 256), LEAST_SPINS))
 
-; Keep the workers off the caller's CPU (called with @busy held).
-define internal void @keep_apart(i32 %have) {
-entry:
-  %cpu = call i32 @sched_getcpu()
-  %last = load i32, ptr @apart
-  %stayed = icmp eq i32 %cpu, %last
-  %placed = load i32, ptr @placed
-  %nobody.new = icmp eq i32 %placed, %have
-  %same = and i1 %stayed, %nobody.new
-  br i1 %same, label %out, label %tell
-tell:
-  call void @tell_apart(i32 %have, i32 %cpu)
-  br label %out
-out:
-  ret void
-}
+@internal
+def sleep_until_alarm():
+    # `alarm` is read before this worker counts as a sleeper, and the ticket is looked at after that: a region that
+    # starts in between either is seen here, or sees the sleeper and changes `alarm`.
+    seen = atomic_load(alarm.i32, "seq_cst")
+    atomic_add(sleepers.i32, 1, "seq_cst")
+    if not work_for_me():
+        syscall(FUTEX, alarm, WAIT, i64(seen), null, null, 0)
+    atomic_sub(sleepers.i32, 1, "seq_cst")
 
-define internal void @tell_apart(i32 %have, i32 %cpu) noinline {
-entry:
-  %set = alloca [$CPU_SET$ x i8], align 16
-  call void @llvm.memset.p0.i64(ptr %set, i8 0, i64 $CPU_SET$, i1 false)
-  %got = call i32 @sched_getaffinity(i32 0, i64 $CPU_SET$, ptr %set)
-  %fine = icmp eq i32 %got, 0
-  %known = icmp ult i32 %cpu, $CPUS$
-  %usable = and i1 %fine, %known
-  br i1 %usable, label %take, label %out
-take:
-  %byte = lshr i32 %cpu, 3
-  %at = zext i32 %byte to i64
-  %place = getelementptr i8, ptr %set, i64 %at
-  %bits = load i8, ptr %place
-  %low = and i32 %cpu, 7
-  %shift = trunc i32 %low to i8
-  %bit = shl i8 1, %shift
-  %rest = xor i8 %bit, -1
-  %without = and i8 %bits, %rest
-  store i8 %without, ptr %place
-  br label %count
-count:
-  %k = phi i64 [0, %take], [%k1, %count]
-  %any = phi i8 [0, %take], [%any1, %count]
-  %of = getelementptr i8, ptr %set, i64 %k
-  %some = load i8, ptr %of
-  %any1 = or i8 %any, %some
-  %k1 = add i64 %k, 1
-  %more = icmp ult i64 %k1, $CPU_SET$
-  br i1 %more, label %count, label %counted
-counted:
-  %none = icmp eq i8 %any1, 0
-  br i1 %none, label %whole, label %each
-whole:
-  store i8 %bits, ptr %place
-  br label %each
-each:
-  %i = phi i32 [0, %counted], [0, %whole], [%i1, %next]
-  %told = phi i32 [0, %counted], [0, %whole], [%told1, %next]
-  %left = icmp ult i32 %i, %have
-  br i1 %left, label %one, label %done
-one:
-  %index = zext i32 %i to i64
-  %slot = getelementptr i32, ptr @ids, i64 %index
-  %id = load atomic i32, ptr %slot acquire, align 4
-  %runs = icmp ne i32 %id, 0
-  br i1 %runs, label %set.it, label %next
-set.it:
-  %r = call i32 @sched_setaffinity(i32 %id, i64 $CPU_SET$, ptr %set)
-  br label %next
-next:
-  %counts = zext i1 %runs to i32
-  %told1 = add i32 %told, %counts
-  %i1 = add i32 %i, 1
-  br label %each
-done:
-  store i32 %cpu, ptr @apart
-  store i32 %told, ptr @placed
-  br label %out
-out:
-  ret void
-}
+@internal
+def worker(number: ptr) -> ptr:
+    atomic_store(ids.i32[i64(number)], i32(syscall(GETTID)), "release")
+    patience = measure_pause()
+    while True:
+        spins: i32 = 0
+        while not work_for_me():
+            pause()
+            spins += 1
+            if uge(spins, patience):
+                sleep_until_alarm()
+                break
+        drain(True, HELPER + 1)
 
-define void @pk_parallel(ptr %ctx, ptr %body, ptr %frame, i64 %n, i64 %grain0, i32 %max_threads) {
-entry:
-  %limit = alloca [2 x i64], align 8
-  %limit.ns = getelementptr i8, ptr %limit, i64 8
-  %grain = call i64 @llvm.smax.i64(i64 %grain0, i64 1)
-  %small = icmp sle i64 %n, %grain
-  %one = icmp sle i32 %max_threads, 1
-  %alone = or i1 %small, %one
-  br i1 %alone, label %serial, label %try
-try:
-  %lock = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
-  %free = extractvalue {i32, i1} %lock, 1
-  br i1 %free, label %plan, label %serial
-serial:
-  %some = icmp sgt i64 %n, 0
-  br i1 %some, label %whole, label %nothing
-whole:
-  call void %body(ptr %ctx, ptr %frame, i64 0, i64 %n)
-  ret void
-nothing:
-  ret void
+# Start workers until there are so many (called with `busy` held); the result is how many there are.
+@internal.noinline
+def grow(wanted: i32) -> i32:
+    thread = alloca(i64)
+    all = alloca(i8, 128, 16)
+    old = alloca(i8, 128, 16)
+    memset(all, -1, 128)
+    pthread_sigmask(SETMASK, all, old)
+    while workers.i32 < wanted and pthread_create(thread, null, worker, ptr(i64(workers.i32))) == 0:
+        pthread_detach(thread.i64)
+        workers.i32 += 1
+    pthread_sigmask(SETMASK, old, null)
+    return workers.i32
 
-plan:
-  ; a chunk is a whole number of grains
-  %n1 = sub i64 %n, 1
-  %g1 = udiv i64 %n1, %grain
-  %grains = add i64 %g1, 1
-  %threads0 = call i32 @llvm.smin.i32(i32 %max_threads, i32 1024)
-  %threads1 = zext i32 %threads0 to i64
-  %threads = call i64 @llvm.umin.i64(i64 %threads1, i64 %grains)
-  %goal0 = mul i64 %threads, $CHUNKS_PER_THREAD$
-  %goal = call i64 @llvm.umin.i64(i64 %goal0, i64 %grains)
-  %l0 = add i64 %grains, %goal
-  %l1 = sub i64 %l0, 1
-  %l2 = udiv i64 %l1, %goal
-  %length = mul i64 %l2, %grain
-  %c0 = add i64 %grains, %l2
-  %c1 = sub i64 %c0, 1
-  %count = udiv i64 %c1, %l2
-  %h0 = sub i64 %threads, 1
-  %wanted = trunc i64 %h0 to i32
-  %had = load i32, ptr @workers
-  %lacking = icmp slt i32 %had, %wanted
-  br i1 %lacking, label %hire, label %publish
-hire:
-  %hired = call i32 @grow(i32 %wanted)
-  br label %publish
+# Keep the workers off the caller's CPU (called with `busy` held).
+@internal
+def keep_apart(have: i32):
+    cpu = sched_getcpu()
+    if cpu != apart.i32 or placed.i32 != have:
+        place_workers(have, cpu)
 
-publish:
-  %have = phi i32 [%had, %plan], [%hired, %hire]
-  %helpers = call i32 @llvm.smin.i32(i32 %have, i32 %wanted)
-  store ptr %ctx, ptr @region
-  store ptr %body, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 1)
-  store ptr %frame, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 2)
-  store i64 %n, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 3)
-  store i64 %length, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 4)
-  store i64 %count, ptr getelementptr ({ptr, ptr, ptr, i64, i64, i64}, ptr @region, i32 0, i32 5)
-  store atomic i32 0, ptr @finished monotonic, align 4
-  %before = load atomic i64, ptr @ticket monotonic, align 8
-  %epoch = and i64 %before, $EPOCH_MASK$
-  %epoch1 = add i64 %epoch, $EPOCH$
-  %places0 = zext i32 %helpers to i64
-  %places = shl i64 %places0, 24
-  %t0 = or i64 %epoch1, %places
-  %t = or i64 %t0, %count
-  store atomic i64 %t, ptr @ticket seq_cst, align 8
-  ; wake as many as are welcome beyond those that are up and will see the ticket by themselves
-  %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
-  %up = sub i32 %have, %asleep
-  %short = sub i32 %helpers, %up
-  %call0 = call i32 @llvm.smin.i32(i32 %short, i32 %asleep)
-  %any = icmp sgt i32 %call0, 0
-  br i1 %any, label %wake, label %mine
-wake:
-  call void @keep_apart(i32 %have)
-  %a = atomicrmw add ptr @alarm, i32 1 seq_cst
-  %r = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @alarm, i32 $WAKE$, i32 %call0, ptr null, ptr null, i32 0)
-  br label %mine
-mine:
-  call void @drain(i1 false, i64 1)
-  %count32 = trunc i64 %count to i32
-  br label %join
+@internal.noinline
+def place_workers(have: i32, cpu: i32):
+    set = alloca(i8, CPU_SET, 16)
+    memset(set, 0, CPU_SET)
+    if sched_getaffinity(0, CPU_SET, set) != 0 or uge(cpu, 8 * CPU_SET):
+        return
+    place = set + i64(cpu >> 3)
+    bits = place.i8
+    place.i8 = bits & ~(i8(1) << i8(cpu & 7))
+    any: i8 = 0
+    k = 0
+    while k < CPU_SET:
+        any |= set.i8[k]
+        k += 1
+    if any == 0:
+        place.i8 = bits
+    reached: i32 = 0
+    k = 0
+    while k < i64(have):
+        id = atomic_load(ids.i32[k], "acquire")
+        if id != 0:
+            sched_setaffinity(id, CPU_SET, set)
+            reached += 1
+        k += 1
+    apart.i32 = cpu
+    placed.i32 = reached
 
-join:
-  %k = phi i32 [0, %mine], [%k1, %spin], [%k, %yield]
-  %y = phi i32 [0, %mine], [%y, %spin], [%y1, %yield]
-  %done = load atomic i32, ptr @finished acquire, align 4
-  %all = icmp eq i32 %done, %count32
-  br i1 %all, label %end, label %patience
-patience:
-  %spinning = icmp ult i32 %k, $JOIN_SPINS$
-  br i1 %spinning, label %spin, label %polite
-spin:
-  call void @pause()
-  %k1 = add i32 %k, 1
-  br label %join
-polite:
-  %yielding = icmp ult i32 %y, $JOIN_YIELDS$
-  br i1 %yielding, label %yield, label %sleep
-yield:
-  %yr = call i32 @sched_yield()
-  %y1 = add i32 %y, 1
-  br label %join
-sleep:
-  store atomic i32 1, ptr @waiting seq_cst, align 4
-  br label %recheck
-recheck:
-  %d = load atomic i32, ptr @finished seq_cst, align 4
-  %complete = icmp eq i32 %d, %count32
-  br i1 %complete, label %slept, label %wait
-wait:
-  store i64 0, ptr %limit
-  store i64 $JOIN_NANOSECONDS$, ptr %limit.ns
-  %wr = call i64 (i64, ...) @syscall(i64 $FUTEX$, ptr @finished, i32 $WAIT$, i32 %d, ptr %limit, ptr null, i32 0)
-  call void @look_up(ptr %ctx)
-  br label %recheck
-slept:
-  store atomic i32 0, ptr @waiting seq_cst, align 4
-  br label %end
-end:
-  store atomic i32 0, ptr @busy release, align 4
-  ret void
-}
+def pk_parallel(ctx: ptr, body: ptr, frame: ptr, n: i64, least: i64, max_threads: i32):
+    grain = smax(least, 1)
+    if n <= grain or max_threads <= 1 or not compare_exchange(busy.i32, 0, 1, "acquire"):
+        if n > 0:
+            body.void(ctx, frame, 0, n)
+        return
+    # a chunk is a whole number of grains
+    grains = (n - 1) // grain + 1
+    threads = umin(i64(smin(max_threads, 1024)), grains)
+    goal = umin(threads * CHUNKS_PER_THREAD, grains)
+    length = (grains + goal - 1) // goal
+    chunks = (grains + length - 1) // length
+    wanted = i32(threads - 1)
+    have = workers.i32
+    if have < wanted:
+        have = grow(wanted)
+    helpers = smin(have, wanted)
+    region.CTX.ptr = ctx
+    region.BODY.ptr = body
+    region.FRAME.ptr = frame
+    region.EXTENT.i64 = n
+    region.LENGTH.i64 = length * grain
+    region.CHUNKS.i64 = chunks
+    atomic_store(finished.i32, 0, "monotonic")
+    epoch = (atomic_load(ticket.i64, "monotonic") & EPOCH_MASK) + EPOCH
+    atomic_store(ticket.i64, epoch | i64(helpers) * HELPER | chunks, "seq_cst")
+    # wake as many as are welcome beyond those that are up and will see the ticket by themselves
+    asleep = atomic_load(sleepers.i32, "seq_cst")
+    called = smin(helpers - (have - asleep), asleep)
+    if called > 0:
+        keep_apart(have)
+        atomic_add(alarm.i32, 1, "seq_cst")
+        wake(alarm, called)
+    drain(False, 1)
+    join(ctx, i32(chunks))
+    atomic_store(busy.i32, 0, "release")
 
-; The child of fork() has one thread: no workers, nobody asleep, no region running.
-define internal void @threads_after_fork() {
-  %t = load i64, ptr @ticket
-  %idle = and i64 %t, $EPOCH_MASK$
-  store i64 %idle, ptr @ticket
-  store i32 0, ptr @workers
-  store i32 0, ptr @placed
-  call void @llvm.memset.p0.i64(ptr @ids, i8 0, i64 $IDS_BYTES$, i1 false)
-  store i32 0, ptr @sleepers
-  store i32 0, ptr @waiting
-  store i32 0, ptr @finished
-  store atomic i32 0, ptr @busy seq_cst, align 4
-  ret void
-}
+# Wait until so many chunks are done.
+@internal
+def join(ctx: ptr, chunks: i32):
+    spins: i32 = 0
+    yields: i32 = 0
+    while atomic_load(finished.i32, "acquire") != chunks:
+        if spins < JOIN_SPINS:
+            pause()
+            spins += 1
+        elif yields < JOIN_YIELDS:
+            sched_yield()
+            yields += 1
+        else:
+            limit = alloca(i64, 2)
+            atomic_store(waiting.i32, 1, "seq_cst")
+            done = atomic_load(finished.i32, "seq_cst")
+            while done != chunks:
+                limit.i64 = 0
+                limit.i64[1] = JOIN_NANOSECONDS
+                syscall(FUTEX, finished, WAIT, i64(done), limit, null, 0)
+                look_up(ctx)
+                done = atomic_load(finished.i32, "seq_cst")
+            atomic_store(waiting.i32, 0, "seq_cst")
 
-define i32 @pk_workers() {
-  %n = load i32, ptr @workers
-  ret i32 %n
-}
+# The child of fork() has one thread: no workers, nobody asleep, no region running.
+@internal
+def threads_after_fork():
+    ticket.i64 = ticket.i64 & EPOCH_MASK
+    workers.i32 = 0
+    placed.i32 = 0
+    memset(ids, 0, 4 * MAX_THREADS)
+    sleepers.i32 = 0
+    waiting.i32 = 0
+    finished.i32 = 0
+    atomic_store(busy.i32, 0, "seq_cst")
+
+def pk_workers() -> i32:
+    return workers.i32
 """

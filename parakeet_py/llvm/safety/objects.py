@@ -26,21 +26,21 @@ set when it is called is put aside.
 from __future__ import annotations
 
 import ctypes
-import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from parakeet_py.base.errors import MemorySafetyError
+from parakeet_py.llvm.engine.low_level_python import Source
 from parakeet_py.llvm.entry.boxing_text import LENT
 from parakeet_py.llvm.entry.callable_type import TP_FLAGS
-from parakeet_py.llvm.entry.stub_support import increment_ir
+from parakeet_py.llvm.entry.stub_support import COUNTS_32, INCREMENT
 from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.llvm.safety import faults
-from parakeet_py.llvm.safety.payloads import readable_ir
+from parakeet_py.llvm.safety.payloads import readable
 from parakeet_py.signature.results import result_leaves, result_offsets
 
 BEGIN, REFERENCE, TAKE, GIVE, DROP, PLACE, FAULT, BLOCKS, SETTLE = range(9)
@@ -72,233 +72,133 @@ def functions(known: Mapping[str, int]) -> dict[str, int]:
     makers = [f"gate.{name}" for name in _MAKERS]
     taken = {f"real.{name[5:]}": known[name] for name in (*makers, "gate.Py_DecRef")}
     for name in ("PyErr_Fetch", "PyErr_Restore", "PyErr_SetObject"):
-        taken[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    taken["ledger"] = ctypes.cast(_callback, ctypes.c_void_p).value or 0
-    taken["pk_block_fault"] = runtime(checked=True).symbols["pk_block_fault"]
+        taken[f"gate.{name}"] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    taken["gate.ledger"] = ctypes.cast(_callback, ctypes.c_void_p).value or 0
+    taken["gate.pk_block_fault"] = runtime(checked=True).symbols["pk_block_fault"]
     exports = [*makers, *(f"gate.{name}" for name in _OWN), "pk_object_fault"]
-    return dict(support_code("checked references", _text(), taken, exports).addresses)
+    return dict(support_code("checked references", _sources(), taken, exports, prefix="gate.").addresses)
 
 
-def _text() -> str:
-    parts = [_FUNCTIONS, readable_ir()]
+def _sources() -> tuple[Source, ...]:
+    makers = []
     for name, parameters in _MAKERS.items():
         kinds = parameters.split(", ")
-        named = ", ".join(f"{kind} %p{number}" for number, kind in enumerate(kinds))
-        parts.append(
-            f"declare ptr @real.{name}({parameters})\n"
-            f"define ptr @gate.{name}({named}) {{\n"
-            f"  %made = call ptr @real.{name}({named})\n"
-            f"  call void @gate.take(ptr %made)\n"
-            f"  ret ptr %made\n}}\n"
+        named = ", ".join(f"p{number}: {kind}" for number, kind in enumerate(kinds))
+        given = ", ".join(f"p{number}" for number in range(len(kinds)))
+        makers.append(
+            f'@symbol("real.{name}")\ndef real_{name}({named}) -> ptr: ...\n'
+            f"def {name}({named}) -> ptr:\n    made = real_{name}({given})\n    take(made)\n    return made\n"
         )
-    text = "".join(parts)
-    constants: dict[str, object] = {
-        "INCREMENT": increment_ir("x", "%object").strip(),
-        "COUNT": "i32" if sys.version_info >= (3, 12) else "i64",
-        "ALIVE": "ne" if sys.version_info >= (3, 12) else "sgt",
+    constants = {
+        "COUNTS_32": COUNTS_32,
         "LENT": LENT,
+        "LENT_TO": 16,
         "TYPE_AT": Layout.TYPE,
         "TP_FLAGS": TP_FLAGS,
-        **{f"EVENT_{name}": value for name, value in _EVENTS.items()},
-        **{f"FAULT_{name}": value for name, value in vars(faults).items() if name.isupper()},
+        "IS_TYPE": 1 << 31,  # Py_TPFLAGS_TYPE_SUBCLASS
+        **_EVENTS,
+        **{f"FAULT_{name}": value for name, value in vars(faults).items() if name.isupper() and name != "FAULTS"},
     }
-    for name, value in constants.items():
-        text = text.replace(f"${name}$", str(value))
-    return text
+    return INCREMENT, Source(_FUNCTIONS, constants), readable(), Source("".join(makers))
 
 
 _FUNCTIONS = """
-declare i64 @ledger(i64, ptr, i64, ptr)
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare void @PyErr_Restore(ptr, ptr, ptr)
-declare void @PyErr_SetObject(ptr, ptr)
-declare void @real.Py_DecRef(ptr)
-declare i64 @pk_block_fault(ptr)
+def ledger(event: i64, object: ptr, number: i64, other: ptr) -> i64: ...
+def PyErr_Fetch(type: ptr, value: ptr, trace: ptr): ...
+def PyErr_Restore(type: ptr, value: ptr, trace: ptr): ...
+def PyErr_SetObject(type: ptr, value: ptr): ...
+def pk_block_fault(block: ptr) -> i64: ...
+@symbol("real.Py_DecRef")
+def real_Py_DecRef(object: ptr): ...
 
-define internal i64 @enter(i64 %event, ptr %object, i64 %number, ptr %other) {
-  %type = alloca ptr
-  %value = alloca ptr
-  %trace = alloca ptr
-  call void @PyErr_Fetch(ptr %type, ptr %value, ptr %trace)
-  %r = call i64 @ledger(i64 %event, ptr %object, i64 %number, ptr %other)
-  %t = load ptr, ptr %type
-  %v = load ptr, ptr %value
-  %tb = load ptr, ptr %trace
-  call void @PyErr_Restore(ptr %t, ptr %v, ptr %tb)
-  ret i64 %r
-}
+@internal
+def enter(event: i64, object: ptr, number: i64, other: ptr) -> i64:
+    type = alloca(ptr)
+    value = alloca(ptr)
+    trace = alloca(ptr)
+    PyErr_Fetch(type, value, trace)
+    answer = ledger(event, object, number, other)
+    PyErr_Restore(type.ptr, value.ptr, trace.ptr)
+    return answer
 
-define internal i1 @is_place(ptr %address) {
-  %number = ptrtoint ptr %address to i64
-  %low = and i64 %number, 7
-  %aligned = icmp eq i64 %low, 0
-  br i1 %aligned, label %ask, label %no
-ask:
-  %there = call i1 @readable(ptr %address)
-  ret i1 %there
-no:
-  ret i1 false
-}
+@internal
+def is_place(address: ptr) -> i1:
+    return address != null and i64(address) & 7 == 0 and readable(address)
 
-define i64 @pk_object_fault(ptr %object) {
-entry:
-  %null = icmp eq ptr %object, null
-  br i1 %null, label %out, label %align
-align:
-  %number = ptrtoint ptr %object to i64
-  %low = and i64 %number, 7
-  %aligned = icmp eq i64 %low, 0
-  br i1 %aligned, label %ask, label %out
-ask:
-  %there = call i1 @readable(ptr %object)
-  br i1 %there, label %look, label %out
-look:
-  %count = load $COUNT$, ptr %object
-  %alive = icmp $ALIVE$ $COUNT$ %count, 0
-  br i1 %alive, label %type, label %out
-type:
-  %type_p = getelementptr i8, ptr %object, i64 $TYPE_AT$
-  %its_type = load ptr, ptr %type_p
-  %some = icmp ne ptr %its_type, null
-  %place = call i1 @is_place(ptr %its_type)
-  %both = and i1 %some, %place
-  br i1 %both, label %meta, label %out
-meta:
-  %meta_p = getelementptr i8, ptr %its_type, i64 $TYPE_AT$
-  %metatype = load ptr, ptr %meta_p
-  %meta_some = icmp ne ptr %metatype, null
-  %meta_place = call i1 @is_place(ptr %metatype)
-  %meta_both = and i1 %meta_some, %meta_place
-  br i1 %meta_both, label %last, label %out
-last:
-  %flags_p = getelementptr i8, ptr %metatype, i64 $TP_FLAGS$
-  %flags = load i64, ptr %flags_p
-  %of_type = and i64 %flags, 2147483648
-  %is_type = icmp ne i64 %of_type, 0
-  %r = select i1 %is_type, i64 0, i64 $FAULT_TYPE$
-  ret i64 %r
-out:
-  %fault = phi i64 [$FAULT_NULL$, %entry], [$FAULT_MISALIGNED$, %align], [$FAULT_UNREADABLE$, %ask],
-                   [$FAULT_COUNT$, %look], [$FAULT_TYPE$, %type], [$FAULT_TYPE$, %meta]
-  ret i64 %fault
-}
+@symbol("pk_object_fault")
+def object_fault(object: ptr) -> i64:
+    if object == null:
+        return FAULT_NULL
+    if i64(object) & 7 != 0:
+        return FAULT_MISALIGNED
+    if not readable(object):
+        return FAULT_UNREADABLE
+    if COUNTS_32:
+        alive = object.i32 != 0
+    else:
+        alive = object.i64 > 0
+    if not alive:
+        return FAULT_COUNT
+    type = object.TYPE_AT.ptr
+    if not is_place(type) or not is_place(type.TYPE_AT.ptr):
+        return FAULT_TYPE
+    return FAULT_TYPE if type.TYPE_AT.ptr.TP_FLAGS.i64 & IS_TYPE == 0 else 0
 
-define i1 @gate.reference(ptr %object) {
-  %fault = call i64 @pk_object_fault(ptr %object)
-  %r = call i64 @enter(i64 $EVENT_REFERENCE$, ptr %object, i64 %fault, ptr null)
-  %good = icmp eq i64 %fault, 0
-  br i1 %good, label %count, label %out
-count:
-  $INCREMENT$
-  br label %out
-out:
-  ret i1 %good
-}
+def reference(object: ptr) -> i1:
+    fault = object_fault(object)
+    enter(REFERENCE, object, fault, null)
+    if fault == 0:
+        increment(object)
+    return fault == 0
 
-define void @gate.take(ptr %object) {
-  %null = icmp eq ptr %object, null
-  br i1 %null, label %out, label %some
-some:
-  %r = call i64 @enter(i64 $EVENT_TAKE$, ptr %object, i64 0, ptr null)
-  br label %out
-out:
-  ret void
-}
+def take(object: ptr):
+    if object != null:
+        enter(TAKE, object, 0, null)
 
-define void @gate.give(ptr %object) {
-  %r = call i64 @enter(i64 $EVENT_GIVE$, ptr %object, i64 0, ptr null)
-  ret void
-}
+def give(object: ptr):
+    enter(GIVE, object, 0, null)
 
-define void @gate.Py_DecRef(ptr %object) {
-  %null = icmp eq ptr %object, null
-  br i1 %null, label %out, label %some
-some:
-  %fault = call i64 @pk_object_fault(ptr %object)
-  %r = call i64 @enter(i64 $EVENT_DROP$, ptr %object, i64 %fault, ptr null)
-  %good = icmp ne i64 %r, 0
-  br i1 %good, label %drop, label %out
-drop:
-  call void @real.Py_DecRef(ptr %object)
-  br label %out
-out:
-  ret void
-}
+def Py_DecRef(object: ptr):
+    if object != null and enter(DROP, object, object_fault(object), null) != 0:
+        real_Py_DecRef(object)
 
-define void @gate.begin() {
-  %r = call i64 @enter(i64 $EVENT_BEGIN$, ptr null, i64 0, ptr null)
-  ret void
-}
+def begin():
+    enter(BEGIN, null, 0, null)
 
-define void @gate.place(i64 %leaf) {
-  %r = call i64 @enter(i64 $EVENT_PLACE$, ptr null, i64 %leaf, ptr null)
-  ret void
-}
+def place(leaf: i64):
+    enter(PLACE, null, leaf, null)
 
-define i1 @gate.is_owned(ptr %slots) {
-entry:
-  %object = load ptr, ptr %slots
-  %no_object = icmp eq ptr %object, null
-  br i1 %no_object, label %look_base, label %of_object
-look_base:
-  %base_p = getelementptr i64, ptr %slots, i64 1
-  %base = load ptr, ptr %base_p
-  %no_base = icmp eq ptr %base, null
-  br i1 %no_base, label %look_block, label %of_object
-of_object:
-  %holder = phi ptr [%object, %entry], [%base, %look_base]
-  %object_fault = call i64 @pk_object_fault(ptr %holder)
-  br label %tell
-look_block:
-  %block_p = getelementptr i64, ptr %slots, i64 2
-  %block = load ptr, ptr %block_p
-  %no_block = icmp eq ptr %block, null
-  br i1 %no_block, label %tell, label %of_block
-of_block:
-  %block_fault = call i64 @pk_block_fault(ptr %block)
-  %is_block = icmp eq i64 %block_fault, 0
-  br i1 %is_block, label %ask_lent, label %tell
-ask_lent:
-  %count = load i64, ptr %block
-  %is_lent = icmp sgt i64 %count, $LENT$
-  br i1 %is_lent, label %lent, label %tell
-lent:
-  %lent_to_p = getelementptr i8, ptr %block, i64 16
-  %lent_to = load ptr, ptr %lent_to_p
-  %lent_fault = call i64 @pk_object_fault(ptr %lent_to)
-  br label %tell
-tell:
-  %fault = phi i64 [%object_fault, %of_object], [$FAULT_NO_OWNER$, %look_block], [%block_fault, %of_block],
-                   [0, %ask_lent], [%lent_fault, %lent]
-  %good = icmp eq i64 %fault, 0
-  br i1 %good, label %out, label %record
-record:
-  %r = call i64 @enter(i64 $EVENT_FAULT$, ptr null, i64 %fault, ptr null)
-  br label %out
-out:
-  ret i1 %good
-}
+# What is wrong with the memory of an array result.
+@internal
+def owner_fault(slots: ptr) -> i64:
+    if slots.ptr != null:
+        return object_fault(slots.ptr)
+    if slots.ptr[1] != null:
+        return object_fault(slots.ptr[1])
+    block = slots.ptr[2]
+    if block == null:
+        return FAULT_NO_OWNER
+    fault = pk_block_fault(block)
+    if fault == 0 and block.i64 > LENT:
+        return object_fault(block.LENT_TO.ptr)
+    return fault
 
-define void @gate.count_blocks(ptr %ctx, ptr %results, ptr %helper) {
-  %number = ptrtoint ptr %results to i64
-  %r = call i64 @enter(i64 $EVENT_BLOCKS$, ptr %ctx, i64 %number, ptr %helper)
-  ret void
-}
+def is_owned(slots: ptr) -> i1:
+    fault = owner_fault(slots)
+    if fault != 0:
+        enter(FAULT, null, fault, null)
+    return fault == 0
 
-define ptr @gate.settle(ptr %value, ptr %helper) {
-  %error_number = call i64 @enter(i64 $EVENT_SETTLE$, ptr %value, i64 0, ptr %helper)
-  %fine = icmp eq i64 %error_number, 0
-  br i1 %fine, label %give, label %raise
-give:
-  ret ptr %value
-raise:
-  %error = inttoptr i64 %error_number to ptr
-  %type_p = getelementptr i8, ptr %error, i64 $TYPE_AT$
-  %type = load ptr, ptr %type_p
-  call void @PyErr_SetObject(ptr %type, ptr %error)
-  call void @real.Py_DecRef(ptr %error)
-  ret ptr null
-}
+def count_blocks(ctx: ptr, results: ptr, helper: ptr):
+    enter(BLOCKS, ctx, i64(results), helper)
+
+def settle(value: ptr, helper: ptr) -> ptr:
+    error = ptr(enter(SETTLE, value, 0, helper))
+    if error == null:
+        return value
+    PyErr_SetObject(error.TYPE_AT.ptr, error)
+    real_Py_DecRef(error)
+    return null
 """
 
 

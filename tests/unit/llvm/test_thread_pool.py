@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.engine.low_level_python import Source, translate
 from parakeet_py.llvm.runtime import thread_pool
 from parakeet_py.llvm.runtime.native_runtime import Context, Runtime, runtime
 
@@ -320,7 +321,9 @@ def test_the_caller_sleeps_through_a_long_chunk(pool: Pool) -> None:
 
 
 def test_the_serial_pool_has_the_same_interface() -> None:
-    text = thread_pool._SERIAL + BODIES.replace("declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)", "")
+    text = translate(Source(thread_pool._SERIAL)) + BODIES.replace(
+        "declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)", ""
+    )
     code = runtime().load(compiler.compile_ir(text), ["run_increment"])
     frame = np.zeros(100, np.int64)
     SIGNATURE(code["run_increment"])(0, frame.ctypes.data, 100, 1, 4)
