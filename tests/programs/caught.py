@@ -654,3 +654,13 @@ def nothing_in_a_try_inside_a_try(x):
     except IndexError:
         raise
     return x[0]
+
+
+@program([(1e308, 2), (2.0, 3), (2.0, 1e300), (0.0, -1), (-8.0, 1000)])
+def arguments_of_a_power_out_of_range(a, b):
+    try:
+        return a**b
+    except OverflowError as error:
+        return error.args, str(error)
+    except ZeroDivisionError as error:
+        return error.args

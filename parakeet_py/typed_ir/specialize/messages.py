@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base.errors import name_of_exception
+from parakeet_py.base.errors import RANGE_ARGS, RANGE_ERROR, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
@@ -79,7 +79,7 @@ def object_of_error(s: Context, value: Value) -> ObjectV:
         case Static(type() as kind) if issubclass(kind, BaseException):
             given: list[Value] = []
         case ErrorV(kind, str() as message, args):
-            given = [MessageV(message, tuple(map(ScalarV, args)))] if message else []
+            given = arguments_of_error(message, args)
         case _:
             raise s.unsupported(f"raise of {s.describe(value)}")
     reason = f"{kind.__name__}, which has a cause or is one"
@@ -90,11 +90,22 @@ def object_of_error(s: Context, value: Value) -> ObjectV:
     return made
 
 
+def arguments_of_error(message: str, args: Sequence[ir.Operand]) -> list[Value]:
+    """What an exception is made with, as `exception_with` makes it."""
+    if message == RANGE_ERROR:
+        return [Static(one) for one in RANGE_ARGS]
+    return [_text(message, args)] if message else []
+
+
+def _text(message: str, args: Sequence[ir.Operand]) -> Value:
+    return MessageV(message, tuple(map(ScalarV, args))) if args else Static(message.format())
+
+
 def text_of_error(s: Context, value: ErrorV) -> Value:
     """str() of an exception."""
     if value.message is None or issubclass(value.exception, KeyError | OSError | SyntaxError | UnicodeError):
         raise s.unsupported(f"the text of a {value.exception.__name__}")
-    return MessageV(value.message, tuple(map(ScalarV, value.args))) if value.args else Static(value.message.format())
+    return _text(value.message, value.args)
 
 
 def raise_object(s: Context, value: ObjectV) -> None:

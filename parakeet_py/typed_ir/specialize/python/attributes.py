@@ -34,6 +34,7 @@ from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
+from parakeet_py.typed_ir.specialize.messages import arguments_of_error
 from parakeet_py.typed_ir.specialize.python import named_tuples, random_generators
 from parakeet_py.typed_ir.specialize.python.known_calls import call_registered, registered_body
 from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
@@ -45,7 +46,6 @@ from parakeet_py.typed_ir.specialize.values import (
     InstanceV,
     ItemV,
     MapV,
-    MessageV,
     MethodV,
     NeverV,
     ObjectV,
@@ -102,8 +102,7 @@ def attribute(s: Context, value: Value, name: str) -> Value:
         case ErrorV(_, str() as message, args) if name == "args":
             if value.exception is KeyError and args:
                 raise s.unsupported("the key of a KeyError")
-            text = MessageV(message, tuple(map(ScalarV, args))) if args else Static(message.format())
-            return TupleV((text,) if message else ())
+            return TupleV(tuple(arguments_of_error(message, args)))
     raise s.unsupported(f".{name} of {s.describe(value)}")
 
 
