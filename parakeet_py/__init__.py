@@ -31,7 +31,6 @@ __all__ = [  # without `map`, so that `import *` leaves Python's own alone
     "stencil",
     "unregister",
 ]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
@@ -39,6 +38,10 @@ def __getattr__(name: str) -> Any:
         from parakeet_py.hybrid.residency import device_array
 
         return getattr(device_array, name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("parakeet-py")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

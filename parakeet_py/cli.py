@@ -26,6 +26,23 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from parakeet_py import __version__
+
+        typer.echo(f"parakeet_py {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Ordinary NumPy functions, made fast by one decorator."""
+
+
 def main() -> None:
     """Run the command line."""
     app()

@@ -57,7 +57,7 @@ def _packages() -> tuple[str, bool]:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    needed = [name for name in missing if name in ("numpy", "llvmlite", "numba")]
+    needed = [name for name in missing if name in ("numpy", "llvmlite")]
     return ", ".join(found) + (f"; not installed: {', '.join(missing)}" if missing else ""), not needed
 
 
