@@ -24,6 +24,7 @@ from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import read_source
 from parakeet_py.frontend import to_ssa_cached
 from parakeet_py.frontend.evaluate.evaluator import Raised
+from parakeet_py.frontend.evaluate.operation_text import function_for
 from parakeet_py.frontend.evaluate.resumed_code import live_at, resume
 from parakeet_py.frontend.ssa import Block, Let, blocks_of
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only, sites_after_stores
@@ -34,7 +35,7 @@ from parakeet_py.signature.specs import ArraySpec, Signature, leaf_values, leave
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.observed import accepts, observed_spec
-from parakeet_py.typed_ir.specialize.opaque.opaque import caught_by, is_safe, no_leaves, perform, result_leaves_of
+from parakeet_py.typed_ir.specialize.opaque.opaque import caught_by, is_safe, no_leaves, result_leaves_of
 from parakeet_py.typed_ir.specialize.opaque.sites import Rest, is_harmless
 
 Undo = Callable[[], None]
@@ -229,15 +230,20 @@ def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:
 def opaque_of(compiled: Compiled, log: Log) -> Any:
     """What does the operations handed back to Python; `log` gets what they have given."""
 
-    makers: dict[int, Callable[..., tuple[Any, ...]]] = {}
+    made: dict[int, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any]]] = {}
 
     def call(number: int, args: list[Any]) -> list[Any]:
         site = compiled.specialization.opaque_sites[number]
         try:
-            make = makers.get(number) or makers.setdefault(number, assembler(site.operands, len(args)))
-            operands = list(make(*args))
+            if number not in made:
+                made[number] = (
+                    assembler(site.operands, len(args)),
+                    function_for(site.operation, len(site.operands), site.keywords),
+                )
+            assemble_operands, do = made[number]
+            operands = assemble_operands(*args)
             log.whole = log.whole and is_safe(site, operands)
-            result = perform(site.operation, operands, site.keywords)
+            result = do(*operands)
         except BaseException as error:
             handler = caught_by(site, error)
             if not handler:

@@ -25,27 +25,26 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from types import FunctionType, NoneType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from parakeet_py.base.errors import OpaqueResultChanged
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.tracebacks import is_own, placed
-from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
+from parakeet_py.base.types import Array, Object, Scalar, Type
 from parakeet_py.call.give_back import do_the_rest
-from parakeet_py.call.handed_back_plans import FLAGS, LOGGED, MAX_LOG, Perform, Plan
+from parakeet_py.call.handed_back_plans import C_TYPES, FLAGS, LOGGED, MAX_LOG, Perform, Plan, scalar_at
 from parakeet_py.call.load import Knowledge, present
-from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, contents, differ, with_items
+from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, differ, with_items
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
-from parakeet_py.signature.object_assembly import ContainerT, Template
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
@@ -172,39 +171,8 @@ class CallState:
     def prepare(self, number: int) -> Perform:
         """What performs an operation."""
         plan = self.calls.plans[number]
-        found = plan.performer(bool(self.calls.hidden))
-        if found is None:
-
-            def found(state: CallState, ctx: int, arguments: int, results: int) -> int:
-                return state.perform_any(plan, ctx, arguments, results)
-
-        self.calls.performers[number] = found
+        found = self.calls.performers[number] = plan.performer(bool(self.calls.hidden))
         return found
-
-    def perform_any(self, plan: Plan, ctx: int, arguments: int, results: int) -> int:
-        """An operation whose operands have to be put together."""
-        self.safe = self.safe and not plan.late
-        leaves = self.take(ctx, arguments, plan.types, plan.used)
-        try:
-            result = self.generally(plan, leaves)
-        except OpaqueResultChanged:
-            raise
-        except BaseException as error:
-            if not self.catch(plan, results, error):
-                raise
-            return 0
-        if plan.site.catches:
-            ctypes.c_int64.from_address(results).value = 0
-            results += 8
-        if self.safe and plan.evaluated:
-            self.note(plan.site.key, result)
-        if plan.result is not None:
-            status = self.settle(plan, ctx, arguments, results, result)
-            if status:
-                return status
-        if self.calls.hidden:
-            return self.look_at_globals(plan, ctx, arguments, result)
-        return 0
 
     def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
         """Tell compiled code, if it catches this exception of an operation."""
@@ -260,23 +228,10 @@ class CallState:
         self.safe = False  # operations before this one have seen something else
         return self.leave(what, plan, ctx, arguments, result)
 
-    def generally(self, plan: Plan, leaves: Sequence[Any]) -> Any:
-        """The result of an operation whose operands have to be put together."""
-        site = plan.site
-        lists: list[Any] = []
-        operands = list(plan.assembled(*leaves))
-        if plan.lists:
-            _find_lists(site.operands, operands, lists)
-        if self.safe and plan.evaluated and not plan.safe:
-            self.safe = opaque.is_safe(site, operands)
-        if not lists:
-            return opaque.perform(site.operation, operands, site.keywords)
-        before = [contents(value) for value in lists]
-        result = opaque.perform(site.operation, operands, site.keywords)
-        if any(contents(value) != had for value, had in zip(lists, before, strict=True)):
-            self.calls.learn(site.key, CHANGED)
-            raise OpaqueResultChanged(f"{_where(site)}: {site.text} has changed a list or dict it was given")
-        return result
+    def refuse_changed_lists(self, plan: Plan) -> NoReturn:
+        """An operation has changed a list or dict that it was given, of which compiled code has the items."""
+        self.calls.learn(plan.site.key, CHANGED)
+        raise OpaqueResultChanged(f"{_where(plan.site)}: {plan.site.text} has changed a list or dict it was given")
 
     def note(self, key: Key, result: Any) -> None:
         """Log an operation, as long as that costs little memory."""
@@ -308,24 +263,18 @@ class CallState:
 
     # ---- operands and results ------------------------------------------------------------------------------------
 
-    def take(self, ctx: int, slots: int, types: Sequence[Type], used: Container[int] | None = None) -> list[Any]:
-        """The Python objects of the operands; None for those that are not `used`."""
+    def take(self, ctx: int, slots: int, types: Sequence[Type]) -> list[Any]:
+        """The Python objects of the operands."""
         leaves: list[Any] = []
-        for number, kind in enumerate(types):
-            if used is not None and number not in used:
-                leaves.append(None)
-                slots += 8 * slots_in(kind)
-                continue
+        for kind in types:
             match kind:
                 case Array(dtype, rank):
                     leaves.append(self.array(ctx, slots, dtype, rank))
-                    slots += 8 * (4 + 2 * rank)
                 case Scalar(dtype, python):
-                    leaves.append(_scalar(slots, dtype, python))
-                    slots += 16 if dtype == "complex128" else 8
+                    leaves.append(scalar_at(slots, dtype, python))
                 case Object():
                     leaves.append(_object_at(slots).value)
-                    slots += 8
+            slots += 8 * slots_in(kind)
         return leaves
 
     def array(self, ctx: int, slots: int, dtype: str, rank: int) -> Any:
@@ -341,8 +290,8 @@ class CallState:
         """Write the leaves of a result; gives the slot behind them."""
         match spec:
             case ScalarSpec(dtype):
-                if dtype in _C_TYPES:
-                    _C_TYPES[dtype].from_address(slots).value = value
+                if dtype in C_TYPES:
+                    C_TYPES[dtype].from_address(slots).value = value
                 else:
                     bits = np.asarray(value, dtype).tobytes()
                     ctypes.memmove(slots, bits, len(bits))
@@ -366,35 +315,11 @@ class CallState:
         return slots
 
 
-def _find_lists(templates: Sequence[Template], values: Sequence[Any], lists: list[Any]) -> None:
-    """List the lists and dicts among values whose contents compiled code knows, to see whether they are changed."""
-    for template, value in zip(templates, values, strict=True):
-        if not isinstance(template, ContainerT):
-            continue
-        if type(value) in (list, dict):
-            lists.append(value)
-        if template.kind in ("tuple", "list", "dict"):
-            _find_lists(template.items, list(value.values()) if template.kind == "dict" else value, lists)
-
-
 def _word(address: int) -> int:
     return ctypes.c_void_p.from_address(address).value or 0
 
 
 _object_at: Any = ctypes.py_object.from_address  # its value: the object that the word at an address points to
-_C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
-
-
-def _scalar(address: int, dtype: str, python: bool) -> Any:
-    c_type = _C_TYPES.get(dtype)
-    if c_type is None:
-        value = np.frombuffer(ctypes.string_at(address, itemsize(dtype)), dtype)[0]
-        return value.item() if python else value
-    plain = c_type.from_address(address).value
-    return plain if python else _NUMPY_TYPES[dtype](plain)
-
-
-_NUMPY_TYPES = {dtype: np.dtype(dtype).type for dtype in _C_TYPES}
 
 
 def _kind(value: Any) -> str:

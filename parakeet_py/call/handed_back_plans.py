@@ -1,8 +1,7 @@
 """Operations handed back to Python, as far as they can be prepared: a `Plan` for each place.
 
-Nearly all of them take a few values and give a value of one type again and again. For these a Python function is
-written, `perform_call`, that does nothing but read the slots of the operands, do the operation, look at the type of the
-result and write its slots:
+For each a Python function is written, `perform_call`, that does nothing but read the slots of the operands, do the
+operation, look at the type of the result and write its slots:
 
     def perform_call(state, ctx, arguments, results):
         given = Given.from_address(arguments)
@@ -11,24 +10,24 @@ result and write its slots:
         result = function(x0, x1)
         ...
 
-All others (operands in lists, results of another type) are done by `CallState` step by step.
+Results of other types are left to `CallState.settle`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import keyword
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from parakeet_py.base.types import Array, Object, Scalar, Type
-from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
+from parakeet_py.frontend.evaluate.evaluator import contents
+from parakeet_py.frontend.evaluate.operation_text import operation_text
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
-from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, assembler, expression, leaves_in
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression, leaves_in
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
@@ -39,8 +38,7 @@ MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be repla
 FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
 LOGGED = 64  # bytes that a scalar in the log counts for
 _NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
-_C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
-_OPERATORS: dict[str, dict[str, Any]] = {"binary": BINARY, "compare": COMPARE, "inplace": INPLACE, "unary": UNARY}
+C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
 _ARRAY = np.empty(0)
 _Word = ctypes.c_int64
 
@@ -57,7 +55,6 @@ class Plan:
         "flags",
         "late",
         "lists",
-        "make",
         "result",
         "safe",
         "site",
@@ -76,7 +73,6 @@ class Plan:
         self.used = frozenset(leaf for operand in site.operands for leaf in leaves_in(operand))
         given = [kind for number, kind in enumerate(types) if number in self.used]
         self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in given)
-        self.make: Callable[..., tuple[Any, ...]] | None = None
         self.accepted: type | None = None  # the type of results that are accepted without a further look
         if isinstance(site.result, ScalarSpec):
             kind = np.dtype(site.result.dtype).type
@@ -88,17 +84,8 @@ class Plan:
             self.dtype = np.dtype(site.result.dtype)
             self.flags = _flags(site.result.writeable)
 
-    def assembled(self, *leaves: Any) -> tuple[Any, ...]:
-        """The operands."""
-        if self.make is None:
-            self.make = assembler(self.site.operands, len(leaves))
-        return self.make(*leaves)
-
-    def performer(self, hidden: bool) -> Perform | None:
-        """The function for this operation, if it is of the usual kind. `hidden`: globals have to be looked at
-        afterwards."""
-        if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.site.keywords):
-            return None
+    def performer(self, hidden: bool) -> Perform:
+        """The function for this operation. `hidden`: globals have to be looked at afterwards."""
         return _Writer(self, hidden).function()
 
 
@@ -113,6 +100,24 @@ def _makes_lists(template: Template) -> bool:
     return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
 
 
+def _lists_in(templates: Sequence[Template], values: Iterable[Any]) -> list[Any]:
+    """The lists and dicts among values whose contents compiled code knows, to see whether they are changed."""
+    found: list[Any] = []
+    for template, value in zip(templates, values, strict=True):
+        if isinstance(template, ContainerT):
+            if type(value) in (list, dict):
+                found.append(value)
+            if template.kind in ("tuple", "list", "dict"):
+                found += _lists_in(template.items, value.values() if template.kind == "dict" else value)
+    return found
+
+
+def scalar_at(address: int, dtype: str, python: bool) -> Any:
+    """The scalar in the slots at an address."""
+    value = np.frombuffer(ctypes.string_at(address, itemsize(dtype)), dtype)[0]
+    return value.item() if python else value
+
+
 class _Writer:
     """Writes `perform_call` for one plan."""
 
@@ -124,17 +129,18 @@ class _Writer:
     def put(self, line: str, depth: int = 1) -> None:
         self.lines.append("    " * depth + line)
 
-    def function(self) -> Perform | None:
-        may_change_lists = self.plan.lists and self.plan.site.operation != "same"
-        if may_change_lists or not self.take():
-            return None
+    def function(self) -> Perform:
+        self.take()
         if self.plan.late:
             self.put("state.safe = False")
         operands = [self.operand(template) for template in self.plan.site.operands]
         self.look_for_arrays(operands)
-        call = self.operation(operands)
-        if call is None:
-            return None
+        call = operation_text(self.plan.site.operation, operands, self.plan.site.keywords, self.names)
+        look_at_lists = self.plan.lists and self.plan.site.operation != "same"
+        if look_at_lists:
+            self.names |= {"templates": self.plan.site.operands, "lists_in": _lists_in, "contents": contents}
+            self.put(f"lists = lists_in(templates, ({', '.join(operands)},))")
+            self.put("before = [*map(contents, lists)]")
         if self.plan.site.catches:
             self.names["handler"] = _Word.from_address
             self.put("try:")
@@ -147,6 +153,9 @@ class _Writer:
             self.put("results += 8")
         else:
             self.put(call)
+        if look_at_lists:
+            self.put("if [*map(contents, lists)] != before:")
+            self.put("state.refuse_changed_lists(plan)", 2)
         self.log()
         self.check_and_store()
         self.put("return 0")
@@ -154,30 +163,6 @@ class _Writer:
         exec(compile(text, __file__, "exec"), self.names)
         made: Perform = self.names["perform_call"]
         return made
-
-    def operation(self, operands: Sequence[str]) -> str | None:
-        """The statement that does the operation, as `opaque.perform` does it."""
-        kind, _, name = self.plan.site.operation.partition(":")
-        match kind, operands:
-            case "call", [function, *given]:
-                split = len(given) - len(self.plan.site.keywords)
-                named = [f"{name}={value}" for name, value in zip(self.plan.site.keywords, given[split:], strict=True)]
-                return f"result = {function}({', '.join([*given[:split], *named])})"
-            case "attribute", [thing] if name.isidentifier() and not keyword.iskeyword(name):
-                return f"result = {thing}.{name}"
-            case "subscript", [thing, index]:
-                return f"result = {thing}[{index}]"
-            case "set_item", [thing, index, value]:
-                return f"result = {thing}[{index}] = {value}" if self.plan.result is None else None
-            case "truth", [thing]:
-                return f"result = True if {thing} else False"
-            case "same", [thing]:
-                return f"result = {thing}"
-        table = _OPERATORS.get(kind)
-        if table is None:
-            return None
-        self.names["operation"] = table[name]
-        return f"result = operation({', '.join(operands)})"
 
     def operand(self, template: Template) -> str:
         """The name of an operand, which has been put together."""
@@ -192,8 +177,8 @@ class _Writer:
                 return made
         raise AssertionError(template)
 
-    def take(self) -> bool:
-        """Read the operands; False if there is one that is not read here."""
+    def take(self) -> None:
+        """Read the operands."""
         fields: list[tuple[str, Any]] = []
         reads: list[tuple[str, int]] = []
         offset = 0
@@ -204,9 +189,9 @@ class _Writer:
                 offset += 8 * slots_in(kind)
                 continue
             match kind:
-                case Scalar(dtype, python) if dtype in _C_TYPES:
-                    fields.append((f"f{number}", _C_TYPES[dtype]))
-                    if _C_TYPES[dtype] is ctypes.c_bool:
+                case Scalar(dtype, python) if dtype in C_TYPES:
+                    fields.append((f"f{number}", C_TYPES[dtype]))
+                    if C_TYPES[dtype] is ctypes.c_bool:
                         fields.append((f"p{number}", ctypes.c_char * 7))
                     if python:
                         reads.append((f"{x} = given.f{number}", 1))
@@ -214,6 +199,11 @@ class _Writer:
                         self.names[f"type{number}"] = np.dtype(dtype).type
                         reads.append((f"{x} = type{number}(given.f{number})", 1))
                     offset += 8
+                case Scalar(dtype, python):
+                    fields.append((f"p{number}", _Word * slots_in(kind)))
+                    self.names["scalar"] = scalar_at
+                    reads.append((f"{x} = scalar(arguments + {offset}, {dtype!r}, {python})", 1))
+                    offset += 8 * slots_in(kind)
                 case Object():
                     fields.append((f"f{number}", ctypes.py_object))
                     reads.append((f"{x} = given.f{number}", 1))
@@ -229,17 +219,14 @@ class _Writer:
                         (f"{x} = state.array(ctx, arguments + {offset}, {dtype!r}, {rank})", 2),
                     ]
                     offset += 8 * words
-                case _:
-                    return False
         if fields:
             self.names["at"] = type("Given", (ctypes.Structure,), {"_fields_": fields}).from_address  # type: ignore[attr-defined]
             self.put("given = at(arguments)")
         for line, depth in reads:
             self.put(line, depth)
-        return True
 
     def look_for_arrays(self, operands: Sequence[str]) -> None:
-        """Whether the call can still be replayed after this operation, as `CallState.generally` decides."""
+        """Whether the call can still be replayed after this operation (see `opaque.is_safe`)."""
         plan, site = self.plan, self.plan.site
         if plan.safe or not plan.evaluated:
             return
@@ -314,8 +301,8 @@ class _Writer:
         match expected:
             case NoneSpec():
                 return f"{result} is None", []
-            case ScalarSpec(dtype, python) if dtype in _C_TYPES:
-                names[f"out_{dtype}"] = _C_TYPES[dtype].from_address
+            case ScalarSpec(dtype, python) if dtype in C_TYPES:
+                names[f"out_{dtype}"] = C_TYPES[dtype].from_address
                 store = [f"out_{dtype}({at}).value = {result}"]
                 if python and dtype == "int64":
                     return f"type({result}) is int and {-(1 << 63)} <= {result} < {1 << 63}", store

@@ -21,7 +21,6 @@ from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Object, Scalar,
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
 from parakeet_py.frontend.evaluate.kept_closures import uses_up
-from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
@@ -76,35 +75,6 @@ def is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
     if site.operation == "call":
         return is_pure(operands[0], len(operands) - 1, site.keywords)
     return site.operation != "set_item" and not site.operation.startswith("inplace")
-
-
-def perform(operation: str, operands: Sequence[Any], keywords: Sequence[str]) -> Any:
-    """Do the operation on Python objects. For calls: function, positional arguments, then keyword values."""
-    kind, _, name = operation.partition(":")
-    match kind:
-        case "call":
-            split = len(operands) - len(keywords)
-            return operands[0](*operands[1:split], **dict(zip(keywords, operands[split:], strict=True)))
-        case "attribute":
-            return getattr(operands[0], name)
-        case "subscript":
-            return operands[0][operands[1]]
-        case "set_item":
-            operands[0][operands[1]] = operands[2]
-            return None
-        case "binary":
-            return BINARY[name](*operands)
-        case "compare":
-            return COMPARE[name](*operands)
-        case "inplace":
-            return INPLACE[name](*operands)
-        case "unary":
-            return UNARY[name](*operands)
-        case "truth":
-            return bool(operands[0])
-        case "same":
-            return operands[0]
-    raise AssertionError(operation)
 
 
 def operation_of(s: Context, op: ssa.Op) -> tuple[str, list[Value], dict[str, Value]]:
