@@ -66,6 +66,15 @@ def test_the_ptx_shown_is_what_is_printed() -> None:
     assert shown == 3
 
 
+def test_files_that_are_named_exist() -> None:
+    """By the last parts of their paths."""
+    root = DOCS.parent
+    files = [f"/{path}" for folder in ("parakeet_py", "tests", "scripts") for path in (root / folder).rglob("*.py")]
+    for page in (*DOCS.glob("*.md"), root / "README.md"):
+        for named in re.findall(r"`([\w/]+\.py)`", page.read_text()):
+            assert any(path.endswith(f"/{named}") for path in files), f"{page.name} names {named}, which is no file"
+
+
 def test_links_lead_somewhere() -> None:
     for page in DOCS.glob("*.md"):
         for target in re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]*)?\)", page.read_text()):
