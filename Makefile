@@ -74,6 +74,7 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@MYPYPATH=examples $(BIN)/mypy --strict examples tests/typing
 
 $(VENV)/bin/python:
 	@if [ -z "$(PYTHON)" ]; then echo "no Python 3.11, 3.12 or 3.13 found; set PYTHON=..." >&2; exit 1; fi

@@ -38,7 +38,8 @@ def price(spot: Array, strike: Array, years: Array, rate: Array, volatility: Arr
     d1 = (np.log(spot / strike) + (rate + 0.5 * volatility * volatility) * years) / spread
     discounted = strike * np.exp(-rate * years)
     call = spot * normal_cdf(d1) - discounted * normal_cdf(d1 - spread)
-    return np.where(is_call, call, call - spot + discounted)
+    value: Array = np.where(is_call, call, call - spot + discounted)
+    return value
 
 
 def read_chain(path: Path) -> tuple[list[dict[str, str]], dict[str, Array]]:

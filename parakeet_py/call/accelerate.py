@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
@@ -17,7 +17,14 @@ from parakeet_py.call.load import Loaded
 from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from parakeet_py.call.explain import Explanation
 
 
 def _reduce(instance: AcceleratedFunction, frame: types.FrameType) -> str | tuple[Any, ...]:
@@ -86,10 +93,69 @@ _OPTIONS = frozenset(
 )
 
 
+class Accelerated(Protocol[P, R]):
+    """What type checkers know of an accelerated function: it is called as the function is, and can be asked."""
+
+    __name__: str
+    __qualname__: str
+    __module__: str
+    __doc__: str | None
+    __wrapped__: Callable[P, R]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None, /) -> Accelerated[P, R]: ...
+    @overload
+    def __get__(
+        self: Accelerated[Concatenate[Any, Q], S], instance: object, owner: type | None = None, /
+    ) -> Callable[Q, S]: ...
+
+    @property
+    def specializations(self) -> list[Loaded]: ...
+    @property
+    def opaque_calls(self) -> list[str]: ...
+    @property
+    def fell_back(self) -> str | bool: ...
+    def compile(self, /, *args: P.args, **kwargs: P.kwargs) -> None: ...
+    def explain(self, /, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
+    def untyped_ir(self) -> str: ...
+    def typed_ir(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
+    def imp(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
+    def llvm(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
+    def ptx(self, /, *args: Any, target: str = ..., **kwargs: Any) -> str: ...
+
+
+class _Decorator(Protocol):
+    """`accelerate` with options."""
+
+    @overload
+    def __call__(self, function: staticmethod[P, R], /) -> staticmethod[P, R]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, function: classmethod[T, P, R], /) -> classmethod[T, P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Accelerated[P, R]: ...
+
+
 @overload
-def accelerate(function: F, /) -> F: ...
-
-
+def accelerate(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...  # type: ignore[overload-overlap]
+@overload
+def accelerate(function: classmethod[T, P, R], /) -> classmethod[T, P, R]: ...
+@overload
+def accelerate(
+    function: Callable[P, R],
+    /,
+    *,
+    strict: bool = ...,
+    when: str = ...,
+    threads: int | None = ...,
+    devices: str | None = ...,
+    split: float | None = ...,
+    deterministic: bool = ...,
+    contract: bool = ...,
+    fastmath: bool = ...,
+    libdevice: bool = ...,
+) -> Accelerated[P, R]: ...
 @overload
 def accelerate(
     *,
@@ -102,7 +168,7 @@ def accelerate(
     contract: bool = ...,
     fastmath: bool = ...,
     libdevice: bool = ...,
-) -> Callable[[F], F]: ...
+) -> _Decorator: ...
 
 
 def accelerate(function: Any = None, /, **options: Any) -> Any:
