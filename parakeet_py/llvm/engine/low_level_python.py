@@ -32,21 +32,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from parakeet_py.llvm.engine.low_level_function import Function, Prototype, Symbols, constant
-
-
-class Source(NamedTuple):
-    """A text of low-level Python, and what its constants are."""
-
-    text: str
-    constants: Mapping[str, int | str] = {}
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What its meaning depends on, as `disk_cache.digest` takes it."""
-        return (self.text, *(part for item in self.constants.items() for part in item))
+from parakeet_py.llvm.engine.low_level_source import Source
 
 
 def translate(*sources: Source, prefix: str = "") -> str:

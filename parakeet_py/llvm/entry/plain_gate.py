@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import boxing
 from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, Plain
 from parakeet_py.llvm.entry.stub_support import LAYOUT

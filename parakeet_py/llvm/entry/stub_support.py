@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from parakeet_py.base.tracing import TOOLS
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry.boxing_text import ARRAYS, LENT
 from parakeet_py.llvm.entry.callable_type import SLOW_OFFSET
 from parakeet_py.llvm.runtime import error_state, loop_polls

@@ -19,7 +19,7 @@ carries this handler gives it back to the pool when it dies.
 
 from __future__ import annotations
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER
 
 LARGE = 64 << 10

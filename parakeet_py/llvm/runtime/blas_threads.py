@@ -16,7 +16,7 @@ in which no thread is inside BLAS, puts the number back.
 
 from __future__ import annotations
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 
 # Needs the locks of `memory_pool`.
 LIMITS = Source("""

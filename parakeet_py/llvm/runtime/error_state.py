@@ -32,7 +32,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.object_layout import Layout
 
 KINDS: Final = ("divide", "over", "under", "invalid")

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import platform
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 
 CONVENTION = "preserve_mostcc " if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") else ""

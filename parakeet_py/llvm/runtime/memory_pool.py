@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.array_memory import FIELDS
 
 HUGE = 4 << 20

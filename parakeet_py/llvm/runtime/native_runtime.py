@@ -23,7 +23,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from parakeet_py.llvm.engine import compiler, disk_cache
-from parakeet_py.llvm.engine.low_level_python import Source, translate
+from parakeet_py.llvm.engine.low_level_python import translate
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError
 from parakeet_py.llvm.engine.perf_symbols import Title
 from parakeet_py.llvm.runtime import (

@@ -18,7 +18,7 @@ source, is kept.
 
 from __future__ import annotations
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.array_memory import FIELDS
 from parakeet_py.llvm.runtime.call_context import Context
 

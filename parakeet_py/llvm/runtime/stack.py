@@ -9,7 +9,7 @@ it under a key of its own. Where the limit cannot be asked for, a little of what
 
 from __future__ import annotations
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime import symbols
 
 _ROOM = 256 << 10

@@ -39,7 +39,7 @@ import platform
 import sys
 
 from parakeet_py.base.config import MAX_THREADS
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 from parakeet_py.llvm.runtime.error_state import ALL_FLAGS, HAS_FLAGS
 

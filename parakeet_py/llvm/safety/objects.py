@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from parakeet_py.base.errors import MemorySafetyError
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry.boxing_text import LENT
 from parakeet_py.llvm.entry.callable_type import TP_FLAGS
 from parakeet_py.llvm.entry.stub_support import COUNTS_32, INCREMENT

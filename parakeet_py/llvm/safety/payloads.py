@@ -17,7 +17,7 @@ Nothing that is wrong is touched: a block that is no block is not freed.
 
 from __future__ import annotations
 
-from parakeet_py.llvm.engine.low_level_python import Source
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime import symbols
 from parakeet_py.llvm.runtime.array_memory import FIELDS, HEADER, NUMPY
 from parakeet_py.llvm.safety.faults import AFTER_FREE, BEFORE, BEHIND, DEAD_BLOCK, MISALIGNED, UNREADABLE

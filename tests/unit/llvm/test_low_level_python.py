@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from parakeet_py.llvm.engine import compiler
-from parakeet_py.llvm.engine.low_level_python import Source, translate
+from parakeet_py.llvm.engine.low_level_python import translate
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.native_runtime import runtime
 
 

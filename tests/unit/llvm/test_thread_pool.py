@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from parakeet_py.llvm.engine import compiler
-from parakeet_py.llvm.engine.low_level_python import Source, translate
+from parakeet_py.llvm.engine.low_level_python import translate
+from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime import thread_pool
 from parakeet_py.llvm.runtime.native_runtime import Context, Runtime, runtime
 
