@@ -23,7 +23,6 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-import types
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -223,9 +222,3 @@ def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
 def is_of_numpy(module: object) -> bool:
     """Is this the name of a module of NumPy's?"""
     return str(module).partition(".")[0] == "numpy"
-
-
-def is_users(function: types.FunctionType) -> bool:
-    """Is a Python function one of a program, of no library that is known here?"""
-    package = (function.__module__ or "").partition(".")[0]
-    return package == "__main__" or package not in (*sys.stdlib_module_names, "numpy", "scipy", "parakeet_py")

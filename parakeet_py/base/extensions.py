@@ -15,17 +15,11 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _bodies: dict[int, tuple[Any, types.FunctionType]] = {}
-
-
-class Watcher(Protocol):
-    """An object that has compiled code that depends on what is registered."""
-
-    def reset(self) -> None: ...
 
 
 watchers: weakref.WeakSet[Any] = weakref.WeakSet()

@@ -473,11 +473,6 @@ def extent_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     return data + sum(s for s in spans if s < 0), data + sum(s for s in spans if s > 0) + array.itemsize
 
 
-def overlap(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    """Do the extents of two arrays meet?  An array without elements meets nothing."""
-    return _meet(extent_of(left), extent_of(right))
-
-
 def _meet(left: tuple[int, int], right: tuple[int, int]) -> bool:
     (a, b), (c, d) = left, right
     return a < b and c < d and a < d and c < b
@@ -545,11 +540,6 @@ def with_pairs(signature: Signature, values: Sequence[object]) -> Signature:
     extents = dict(zip(paired, map(extent_of, arrays), strict=True))
     disjoint = not any(_meet(extents[i], extents[j]) for i, j in pairs)
     return Signature(plain.params, plain.hidden, disjoint, pairs)
-
-
-def writeable_pairs(signature: Signature) -> tuple[tuple[int, int], ...]:
-    """All pairs of array leaves of which at least one is writeable."""
-    return _writeable_pairs(_leaf_specs(signature))
 
 
 def _writeable_pairs(found: Sequence[tuple[tuple[int, ...], LeafSpec]]) -> tuple[tuple[int, int], ...]:

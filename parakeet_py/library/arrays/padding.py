@@ -55,10 +55,6 @@ def empty_axis(axis):
     return f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
 
 
-def order_of_padded(a):
-    return "F" if layout_of(a) == "F" else "C"
-
-
 OPTIONS = {"constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type"}
 OPTIONS |= {"symmetric": "reflect_type"} | dict.fromkeys(("maximum", "minimum", "mean", "median"), "stat_length")
 

@@ -6,18 +6,16 @@ a test against a device compares within the bound that PTX gives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from parakeet_py.ptx.emulator.front.kinds import Array
 
 
-def _single(a: Array) -> Array:
-    return a.astype(np.float32)
-
-
-def rsqrt_f4(a: Array) -> Array:
-    """1 / sqrt(a)."""
-    return _single(1.0 / np.sqrt(a.astype(np.float64)))
+def _single(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A function of float32 by way of float64."""
+    return lambda a: function(a.astype(np.float64)).astype(np.float32)
 
 
 def rsqrt_f8(a: Array) -> Array:
@@ -25,29 +23,9 @@ def rsqrt_f8(a: Array) -> Array:
     return np.asarray(1.0 / np.sqrt(a))
 
 
-def sin_f4(a: Array) -> Array:
-    """The sine."""
-    return _single(np.sin(a.astype(np.float64)))
-
-
-def cos_f4(a: Array) -> Array:
-    """The cosine."""
-    return _single(np.cos(a.astype(np.float64)))
-
-
-def lg2_f4(a: Array) -> Array:
-    """The logarithm to base 2."""
-    return _single(np.log2(a.astype(np.float64)))
-
-
-def ex2_f4(a: Array) -> Array:
-    """2 to the power a."""
-    return _single(np.exp2(a.astype(np.float64)))
-
-
-def tanh_f4(a: Array) -> Array:
-    """The hyperbolic tangent."""
-    return _single(np.tanh(a.astype(np.float64)))
+rsqrt_f4 = _single(rsqrt_f8)
+sin_f4, cos_f4, tanh_f4 = _single(np.sin), _single(np.cos), _single(np.tanh)
+lg2_f4, ex2_f4 = _single(np.log2), _single(np.exp2)
 
 
 def rcp_f8(a: Array) -> Array:

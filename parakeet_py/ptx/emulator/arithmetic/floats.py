@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from parakeet_py.ptx.emulator.front.kinds import Array
@@ -9,8 +11,7 @@ from parakeet_py.ptx.emulator.front.kinds import Array
 
 def flush(a: Array) -> Array:
     """Subnormal numbers to zero of their sign."""
-    tiny = np.abs(a) < np.finfo(a.dtype).smallest_normal
-    return np.where(tiny, np.copysign(a.dtype.type(0), a), a)
+    return np.where(_is_small(a), np.copysign(a.dtype.type(0), a), a)
 
 
 def saturate(a: Array) -> Array:
@@ -68,31 +69,15 @@ def maximum(*values: Array, nan: bool, xorsign: bool) -> Array:
     return _extremum(values, False, nan, xorsign)
 
 
-def testp_finite(a: Array) -> Array:
-    """Neither infinite nor NaN."""
-    return np.isfinite(a)
+def _is_small(a: Array) -> Array:
+    return np.abs(a) < np.finfo(a.dtype).smallest_normal
 
 
-def testp_infinite(a: Array) -> Array:
-    """Infinite."""
-    return np.isinf(a)
-
-
-def testp_number(a: Array) -> Array:
-    """Not a NaN."""
-    return ~np.isnan(a)
-
-
-def testp_notanumber(a: Array) -> Array:
-    """A NaN."""
-    return np.isnan(a)
-
-
-def testp_normal(a: Array) -> Array:
-    """Finite, not zero, not subnormal."""
-    return np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).smallest_normal)
-
-
-def testp_subnormal(a: Array) -> Array:
-    """Not zero, and less than the smallest normal number."""
-    return (a != 0) & (np.abs(a) < np.finfo(a.dtype).smallest_normal)
+TESTS: dict[str, Callable[[Array], Array]] = {  # what testp asks
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda a: ~np.isnan(a),
+    "notanumber": np.isnan,
+    "normal": lambda a: np.isfinite(a) & ~_is_small(a),
+    "subnormal": lambda a: (a != 0) & _is_small(a),
+}

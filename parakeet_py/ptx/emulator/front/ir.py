@@ -189,7 +189,6 @@ class ModuleText:
     lines: list[str]
     version: str = ""
     target: str = ""
-    address_size: int = 64
     variables: dict[str, Variable] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
 

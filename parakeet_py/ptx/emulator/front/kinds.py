@@ -14,22 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-DType = np.dtype[Any]
 
-DTYPES: dict[str, np.dtype[Any]] = {
-    "u1": np.dtype(np.uint8),
-    "u2": np.dtype(np.uint16),
-    "u4": np.dtype(np.uint32),
-    "u8": np.dtype(np.uint64),
-    "i1": np.dtype(np.int8),
-    "i2": np.dtype(np.int16),
-    "i4": np.dtype(np.int32),
-    "i8": np.dtype(np.int64),
-    "f2": np.dtype(np.float16),
-    "f4": np.dtype(np.float32),
-    "f8": np.dtype(np.float64),
-    "p": np.dtype(np.bool_),
-}
+_NUMBERS = ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8")
+DTYPES: dict[str, np.dtype[Any]] = {**{kind: np.dtype(kind) for kind in _NUMBERS}, "p": np.dtype(np.bool_)}
 
 KIND_OF_TYPE: dict[str, str] = {
     "pred": "p",

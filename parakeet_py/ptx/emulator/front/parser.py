@@ -62,8 +62,6 @@ def _header(module: ModuleText, stream: TokenStream) -> None:
         module.version = rest
     elif directive == "target":
         module.target = rest
-    elif directive == "address_size":
-        module.address_size = int(rest)
 
 
 def _skip_section(stream: TokenStream) -> None:

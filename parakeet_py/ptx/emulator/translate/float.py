@@ -7,6 +7,7 @@ for subnormal operands and results of `f32`; `.sat` clamps to [0, 1] with NaN to
 
 from __future__ import annotations
 
+from parakeet_py.ptx.emulator.arithmetic.floats import TESTS
 from parakeet_py.ptx.emulator.front.kinds import KIND_OF_TYPE
 from parakeet_py.ptx.emulator.translate.emitter import Emitter, emits
 
@@ -208,15 +209,7 @@ def _approximate(c: Emitter) -> None:
 @emits("testp")
 def _testp(c: Emitter) -> None:
     kind = KIND_OF_TYPE[c.type()]
-    question = c.take_any(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
+    question = c.take_any(TESTS)
     if not question:
         raise c.unsupported(c.instruction.name)
-    c.write(c.operands[0], f"floats.testp_{question}({c.source(1, kind)})", "p")
-
-
-@emits("copysign")
-def _copysign(c: Emitter) -> None:
-    """The first operand gives the sign, the second the magnitude."""
-    kind = KIND_OF_TYPE[c.type()]
-    a, b = c.sources(1, 2, kind)
-    c.write(c.operands[0], f"np.copysign({b}, floats.quiet({a}))", kind)
+    c.write(c.operands[0], f"floats.TESTS[{question!r}]({c.source(1, kind)})", "p")

@@ -1,7 +1,7 @@
 """Translation of integer arithmetic, logic and bit manipulation.
 
 Most of it is one NumPy operator: arrays of unsigned and signed integers wrap as PTX registers do. What is not is a
-function of `integers.py`.
+function of `integers.py`. Instructions that always are the same expression of their operands are in `formulas.py`.
 """
 
 from __future__ import annotations
@@ -137,13 +137,6 @@ def _divide(c: Emitter) -> None:
     c.write(c.operands[0], f"integers.divide({a}, {b})", kind)
 
 
-@emits("rem")
-def _remainder(c: Emitter) -> None:
-    kind = _integer(c.type())
-    a, b = c.sources(1, 2, kind)
-    c.write(c.operands[0], f"integers.remainder({a}, {b})", kind)
-
-
 @emits("abs", "neg")
 def _sign(c: Emitter) -> None:
     ptx_type = c.type()
@@ -173,34 +166,6 @@ def _extremum(c: Emitter) -> None:
     c.write(c.operands[0], text, kind)
 
 
-@emits("sad")
-def _sad(c: Emitter) -> None:
-    kind = _integer(c.type())
-    a, b, d = c.sources(1, 3, kind)
-    c.write(c.operands[0], f"{d} + where({a} < {b}, {b} - {a}, {a} - {b})", kind)
-
-
-@emits("and", "or", "xor")
-def _logic(c: Emitter) -> None:
-    kind = _integer(c.type())
-    a, b = c.sources(1, 2, kind)
-    operator = {"and": "&", "or": "|", "xor": "^"}[c.instruction.opcode]
-    c.write(c.operands[0], f"({a}) {operator} ({b})", kind)
-
-
-@emits("not")
-def _not(c: Emitter) -> None:
-    kind = _integer(c.type())
-    c.write(c.operands[0], f"~({c.source(1, kind)})", kind)
-
-
-@emits("cnot")
-def _cnot(c: Emitter) -> None:
-    kind = _integer(c.type())
-    zero = c.constants.number(0, kind)
-    c.write(c.operands[0], f"({c.source(1, kind)} == {zero}).astype({kind.upper()})", kind)
-
-
 @emits("shl", "shr")
 def _shift(c: Emitter) -> None:
     """A count of the width or more gives zero (or the sign); a constant count needs no test."""
@@ -221,15 +186,6 @@ def _shift(c: Emitter) -> None:
     c.write(c.operands[0], f"integers.shift_{'left' if left else 'right'}({a}, {c.read(amount, 'u4')})", kind)
 
 
-@emits("shf")
-def _funnel(c: Emitter) -> None:
-    left = c.take_any(("l", "r")) == "l"
-    clamp = c.take_any(("clamp", "wrap")) == "clamp"
-    c.type()
-    low, high, amount = c.sources(1, 3, "u4")
-    c.write(c.operands[0], f"integers.funnel_shift({low}, {high}, {amount}, {left}, {clamp})", "u4")
-
-
 @emits("lop3")
 def _lop3(c: Emitter) -> None:
     c.type()
@@ -240,68 +196,6 @@ def _lop3(c: Emitter) -> None:
     if not isinstance(table, int):
         raise c.invalid("the table of lop3 is not a constant")
     c.write(c.operands[0], f"integers.lop3({a}, {b}, {d}, {table & 255})", "u4")
-
-
-@emits("prmt")
-def _permute(c: Emitter) -> None:
-    mode = c.take_any(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"))
-    c.type()
-    a, b, selector = c.sources(1, 3, "u4")
-    c.write(c.operands[0], f"integers.permute_bytes({a}, {b}, {selector}, {mode!r})", "u4")
-
-
-@emits("popc", "clz", "brev")
-def _count(c: Emitter) -> None:
-    kind = _integer(c.type())
-    opcode = c.instruction.opcode
-    c.write(c.operands[0], f"integers.{opcode}({c.source(1, kind)})", kind if opcode == "brev" else "u4")
-
-
-@emits("bfind")
-def _bfind(c: Emitter) -> None:
-    kind = _integer(c.type())
-    amount = c.take("shiftamt")
-    c.write(c.operands[0], f"integers.bfind({c.source(1, kind)}, {amount})", "u4")
-
-
-@emits("bfe")
-def _extract(c: Emitter) -> None:
-    kind = _integer(c.type())
-    position, length = c.sources(2, 2, "u4")
-    c.write(c.operands[0], f"integers.bit_field_extract({c.source(1, kind)}, {position}, {length})", kind)
-
-
-@emits("bfi")
-def _insert(c: Emitter) -> None:
-    kind = _integer(c.type())
-    a, b = c.sources(1, 2, kind)
-    position, length = c.sources(3, 2, "u4")
-    c.write(c.operands[0], f"integers.bit_field_insert({a}, {b}, {position}, {length})", kind)
-
-
-@emits("bmsk")
-def _mask(c: Emitter) -> None:
-    c.type()
-    clamp = c.take_any(("clamp", "wrap")) == "clamp"
-    a, b = c.sources(1, 2, "u4")
-    c.write(c.operands[0], f"integers.bit_mask({a}, {b}, {clamp})", "u4")
-
-
-@emits("szext")
-def _extend(c: Emitter) -> None:
-    kind = _integer(c.type())
-    clamp = c.take_any(("clamp", "wrap")) == "clamp"
-    c.write(c.operands[0], f"integers.sign_or_zero_extend({c.source(1, kind)}, {c.source(2, 'u4')}, {clamp})", kind)
-
-
-@emits("fns")
-def _find_set(c: Emitter) -> None:
-    c.type()
-    c.write(
-        c.operands[0],
-        f"integers.find_nth_set({c.source(1, 'u4')}, {c.source(2, 'u4')}, {c.source(3, 'i4')})",
-        "u4",
-    )
 
 
 @emits("dp4a", "dp2a")

@@ -21,11 +21,21 @@ from parakeet_py.ptx.emulator.front.ir import Address, Function, Operand, Symbol
 from parakeet_py.ptx.emulator.front.kinds import DTYPES, KIND_OF_TYPE, size_of
 from parakeet_py.ptx.emulator.front.parser import parse
 from parakeet_py.ptx.emulator.memory.device_memory import LOCAL, PARAM, SHARED
-from parakeet_py.ptx.emulator.translate import control, control_flow, float, integer, memory, move, warp, words
+from parakeet_py.ptx.emulator.translate import (
+    control,
+    control_flow,
+    float,
+    formulas,
+    integer,
+    memory,
+    move,
+    warp,
+    words,
+)
 from parakeet_py.ptx.emulator.translate.assemble import BlockText, FunctionAssembler, function_blocks
 from parakeet_py.ptx.emulator.translate.emitter import Constants, Emitter
 
-_EMITTER_MODULES = (control, float, integer, memory, move, warp)
+_EMITTER_MODULES = (control, float, formulas, integer, memory, move, warp)
 _KEPT = 256
 _programs: OrderedDict[str, Program] = OrderedDict()
 _programs_lock = threading.Lock()
@@ -38,7 +48,6 @@ class SharedLayout:
     offsets: dict[str, int]
     static: int
     dynamic: int
-    has_dynamic: bool
 
     def size_with(self, dynamic: int) -> int:
         """Bytes of shared memory of a block, with so many dynamic ones."""
@@ -213,7 +222,7 @@ class Program:
         for variable in wanted:
             if variable.size is None:
                 offsets[variable.name] = dynamic
-        return SharedLayout(offsets, size, dynamic, any(v.size is None for v in wanted))
+        return SharedLayout(offsets, size, dynamic)
 
     def _smallest_shared_access(self) -> int:
         smallest = 4

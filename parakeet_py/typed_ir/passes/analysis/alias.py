@@ -88,7 +88,6 @@ class Aliases:
         for param in arrays:
             self._atoms[param] = frozenset((param if function.disjoint else arrays[0],))
         self.world: Atoms = frozenset().union(*self._atoms.values())
-        self.has_calls = False
         self._bound(arrays)
         self.add(function.body)
         self._settled = True  # the order of what is added from now on is not known
@@ -173,7 +172,6 @@ class Aliases:
                         self._flow(result, param)
                         self._flow(param, out)
                 case Opaque(_, args):
-                    self.has_calls = True
                     self._handed_over += [arg for arg in args if isinstance(arg, Var) and isinstance(arg.type, Array)]
                     for out in outs:
                         if isinstance(out.type, Array):
