@@ -49,7 +49,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ErrorV,
     Frame,
-    GrowV,
     InstanceV,
     ItemAt,
     Namespace,
@@ -400,10 +399,6 @@ class Context(ABC):
 
     @abstractmethod
     def inplace(self, op: str, left: Value, right: Value) -> Value: ...
-
-    @abstractmethod
-    def plain_item(self, grown: GrowV, index: ir.Operand) -> Value:
-        """The item of a list at a position that is one, as the value that it is now."""
 
     @abstractmethod
     def table_of(self, value: TupleV) -> ItemAt | None:

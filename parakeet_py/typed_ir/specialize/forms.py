@@ -50,7 +50,8 @@ class Form:
 
     Of containers: what messages call one, its class in Python, its length, `value[index]`, the array that NumPy makes
     of it (of a dtype, if one is given), and for a loop its length and the item at a place; None where it has none.
-    `elements` is the array whose elements or rows the items are, in the very memory; `read` the value for one reader
+    `elements` is the array whose elements or rows the items are, in the very memory, `item` the template that all items
+    have in columns; `read` the value for one reader
     that is the last one (or not): then its memory may be taken over.
     """
 
@@ -68,6 +69,7 @@ class Form:
     subscript: Callable[[Any, Any, Value], Value] | None = None
     array: Callable[[Any, Any, str | None], ArrayV] | None = None
     elements: Callable[[Any], ArrayV | None] = lambda value: None
+    item: Callable[[Any], Any] = lambda value: None
     read: Callable[[Any, bool], Value] = lambda value, once: value
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import types
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,13 +36,13 @@ from parakeet_py.signature.specs import (
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.axis_order import fortran
+from parakeet_py.typed_ir.specialize.containers import array_lists
+from parakeet_py.typed_ir.specialize.forms import form_of, roots_of
 from parakeet_py.typed_ir.specialize.python.attributes import module_value
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
     ClosureV,
-    GrowV,
-    ListV,
     Namespace,
     ObjectV,
     ScalarV,
@@ -101,7 +100,7 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
             root = next(iter(array.roots))
             s.arguments.param_roots -= {root}  # nobody else sees the array
             s.arguments.list_roots[root] = index
-            return ListV(replace(array, readonly=False))
+            return array_lists.of_argument(array)
         case TupleSpec(items, "slice"):
             return SliceV(*(parameter(s, item, index) for item in items))
         case TupleSpec(items, kind):
@@ -131,10 +130,9 @@ def need_whole(s: Context, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
     if id(value) in s.arguments.lists:
         s.facts.restart(WholeList(s.arguments.place(s.arguments.lists[id(value)][1])))
-    if s.arguments.list_roots and isinstance(value, ListV | GrowV):
-        for column in value.columns if isinstance(value, GrowV) else (value.array,):
-            for root in column.roots & s.arguments.list_roots.keys():
-                s.facts.restart(WholeList(s.arguments.place(s.arguments.list_roots[root])))
+    if s.arguments.list_roots and form_of(value).type is list:
+        for root in roots_of(value) & s.arguments.list_roots.keys():
+            s.facts.restart(WholeList(s.arguments.place(s.arguments.list_roots[root])))
 
 
 def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:

@@ -28,9 +28,8 @@ from parakeet_py.signature.specs import Source, text_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays.strided import with_steps
 from parakeet_py.typed_ir.specialize.containers import (
-    constant_tables,
     dynamic_lists,
-    nested_lists,
+    list_objects,
     ragged_arrays,
     strings,
 )
@@ -38,16 +37,12 @@ from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances, values
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.paths import tagged_unions
-from parakeet_py.typed_ir.specialize.paths.templates import RowT
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     CharV,
     DictV,
-    GrowV,
     InstanceV,
     ItemV,
-    ListV,
     MapV,
     MessageV,
     MethodV,
@@ -100,13 +95,11 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
         return _assembled(s, ragged_arrays.as_result(s, value), leaves)
     if _holds_text(s, value):
         value = s.boxed(ragged_arrays.as_result(s, value), "a result that Python puts together")
-    if isinstance(value, GrowV) and isinstance(value.item, RowT):
-        ends, together = nested_lists.compact(s, value)
+    if (rows := list_objects.rows_of(s, value)) is not None:
+        ends, together = rows
         return ResultRows(result_tree(s, together, leaves), leaf(ends.var, "array", ends.dtype, False, 1))
     value = dynamic_lists.shown(s, value)
-    if isinstance(value, ListV):
-        constant_tables.not_a_row(s, value)
-        s.need_whole(value)
+    list_objects.check_result(s, value)
     match value:
         case ScalarV(operand):
             return leaf(operand, "scalar", value.dtype, value.python)
@@ -134,9 +127,9 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
             s.need_whole(value)
             parts = tuple(result_tree(s, item, leaves) for item in items)
             return ResultTuple(parts, kind, named)  # type: ignore[arg-type]
-        case ListV(array, items) if not items or (items == array.dtype and array.rank == 1):
-            made = leaf(array.var, "array", array.dtype, False, array.rank)
-            return ResultListOf(made, bool(items))
+        case _ if (numbers := list_objects.numbers_of(value)) is not None:
+            array, of_numpy = numbers
+            return ResultListOf(leaf(array.var, "array", array.dtype, False, array.rank), of_numpy)
         case Static(obj):
             return ResultStatic(obj)
         case NeverV() if s.dead:
@@ -206,15 +199,11 @@ def _is_assembled(s: Context, value: Value) -> bool:
 
 def _is_in_columns(value: Value) -> bool:
     match value:
-        case DictV() | MapV() | ArraysV() | RangeV() | SliceV() | ListV(items="array", own=True):
+        case DictV() | MapV() | RangeV() | SliceV():
             return True
         case VariantV(_, options):
             return any(instances.is_instance(option) or strings.is_text(option) for option in options)
-        case GrowV(item=RowT(), pools=(pool,)):
-            return _is_in_columns(pool) and not pool.columns
-        case GrowV(item=item):
-            return item is not None and not isinstance(item, Scalar)
-    return False
+    return list_objects.is_assembled(value)
 
 
 def _holds_text(s: Context, value: Value) -> bool:

@@ -84,7 +84,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ComprehensionV,
     DictV,
     Frame,
-    GrowV,
     InstanceV,
     ItemAt,
     NeverV,
@@ -422,9 +421,6 @@ class Specializer(Context):
 
     def inplace(self, op: str, left: Value, right: Value) -> Value:
         return operators.inplace_operator(self, op, left, right)
-
-    def plain_item(self, grown: GrowV, index: ir.Operand) -> Value:
-        return dynamic_lists.plain_item_at(self, grown, index)
 
     def table_of(self, value: TupleV) -> ItemAt | None:
         return constant_tables.item_at(self, value)

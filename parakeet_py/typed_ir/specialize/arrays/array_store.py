@@ -7,11 +7,11 @@ has been written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
+from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Scalar, Type, is_complex, is_float, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays.axis_order import copied_order, fortran
@@ -252,6 +252,16 @@ def _misfit(target: ArrayV, value: ArrayV, what: str, dropped: int = 0) -> tuple
 def encoded(s: Context, leaves: Sequence[ir.Operand]) -> list[ir.Operand]:
     """The leaves as elements of arrays."""
     return [s.builder.cast(leaf, Scalar(ir.dtype_of(leaf))) for leaf in leaves]
+
+
+def load_leaves(s: Context, columns: Sequence[ArrayV], place: ir.Operand, kinds: Sequence[Type]) -> list[Any]:
+    """The leaves of an item, of these types, from columns."""
+    b = s.builder
+    return [
+        b.cast(b.emit1(ir.Load(column.var, (place,)), Scalar(column.dtype)), kind)
+        for column, kind in zip(columns, kinds, strict=True)
+        if isinstance(kind, Scalar)
+    ]
 
 
 def store_leaves(s: Context, columns: Sequence[ArrayV], place: ir.Operand, leaves: Sequence[ir.Operand]) -> None:

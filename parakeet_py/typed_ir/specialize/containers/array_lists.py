@@ -29,6 +29,16 @@ def as_array(s: Context, value: ListV, dtype: str | None) -> ArrayV:
     return copy_array(s, array, dtype)
 
 
+def of_argument(array: ArrayV) -> ListV:
+    """A list of Python's numbers that is an argument, read into an array that nothing else shows."""
+    return ListV(replace(array, readonly=False))
+
+
+def borrowed(value: Value) -> ListV | None:
+    """A list kept as an array, as a function sees it that is given it; None for other values."""
+    return ListV(value.array, value.items) if isinstance(value, ListV) else None
+
+
 def of_scalars(array: ArrayV, kind: Scalar) -> ListV:
     """The list of the elements of a new array, which are taken to be of this type."""
     return ListV(array, "" if kind.python else kind.dtype, own=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,13 @@ from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import indexing
-from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, encoded, store_array, store_leaves
+from parakeet_py.typed_ir.specialize.arrays.array_store import (
+    copy_array,
+    encoded,
+    load_leaves,
+    store_array,
+    store_leaves,
+)
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.index_entries import item_place, position
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
@@ -47,7 +53,9 @@ from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
     GrowV,
+    InstanceV,
     ItemAt,
+    ItemV,
     ListV,
     RangeV,
     ScalarV,
@@ -71,6 +79,16 @@ _ROWS = ("array", "table")  # items of lists that are described as a whole
 def has_item_type(value: Value) -> bool:
     """Whether it is a list whose items are described one by one: lists of rows, and tables, are not."""
     return is_list(value) and not (isinstance(value, ListV) and (value.array.rank > 1 or value.items in _ROWS))
+
+
+def grows(value: Value) -> bool:
+    """Is it a list in columns that have room?"""
+    return isinstance(value, GrowV)
+
+
+def in_columns(value: Value) -> tuple[ScalarV, Sequence[ArrayV]] | None:
+    """The length and the columns of a list that is nothing else; None for other values."""
+    return (value.length, value.columns) if isinstance(value, GrowV) and not value.pools else None
 
 
 def kind_as_option(value: Value) -> object:
@@ -210,7 +228,7 @@ def _recoded(s: Context, grown: GrowV, item: Template) -> GrowV:
 
 
 def copied(s: Context, grown: GrowV) -> GrowV:
-    instance_lists.must_stay(s, grown)
+    instance_lists.must_stay(s, grown.item)
     columns = tuple(copy_array(s, column) for column in grown.columns)
     return replace(grown, columns=columns, pools=nested_lists.copied_pools(s, grown.pools))
 
@@ -221,25 +239,27 @@ def copied(s: Context, grown: GrowV) -> GrowV:
 def item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
     """The item at a position that is known to be one."""
     if s.instances.items and instance_lists.changes(s, grown.item):
-        return instance_lists.reference(s, grown, index)
+        return _reference(s, grown, index)
     return plain_item_at(s, grown, index)
+
+
+def _reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:
+    """The item at a place, as an object that may change there."""
+    if not isinstance(grown.item, Structure) or not isinstance(grown.item.like, InstanceV):
+        raise s.unsupported("objects that change, in tuples in a list")
+    return ItemV(ScalarV(index), grown, s.instances.list_changes, s.loops.looping)
 
 
 def plain_item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
     """The same, as the value that it is now."""
-    b = s.builder
-    kinds = types_of(grown.item)
-    leaves: list[Any] = []
-    for column, kind in zip(grown.columns, kinds, strict=True):
-        assert isinstance(kind, Scalar)
-        leaves.append(b.cast(b.emit1(ir.Load(column.var, (index,)), Scalar(column.dtype)), kind))
+    leaves = load_leaves(s, grown.columns, index, types_of(grown.item))
     return nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
 
 
 def subscript(s: Context, grown: GrowV, index: Value) -> Value:
     if not isinstance(index, SliceV):
         return item_at(s, grown, position(s, grown.length.operand, index, "list index out of range"))
-    instance_lists.must_stay(s, grown)
+    instance_lists.must_stay(s, grown.item)
     columns = []
     for column in grown.columns:
         part = indexing.read(s, _in_use(s, column, grown.length.operand), index)
@@ -540,6 +560,7 @@ FORMS[GrowV] = Form(
     _rebuilt,
     lambda one: one.item,
     convert=_convert,
+    item=lambda one: one.item,
     noun="list",
     type=list,
     length=lambda s, value: value.length.operand,

@@ -48,7 +48,7 @@ def in_order(s: Context, value: Value, key: Value | None, reverse: Value | None)
     if found is None:
         return None
     items, keys = found
-    instance_lists.must_stay(s, items)
+    instance_lists.must_stay(s, items.item)
     order = _order(s, keys, down)
     columns = tuple(_taken(s, column, order) for column in _in_use(s, items))
     return GrowV(items.length, columns, items.item, nested_lists.copied_pools(s, items.pools))

@@ -18,13 +18,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from parakeet_py.base.types import PYBOOL
-from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import array_store
-from parakeet_py.typed_ir.specialize.forms import parts_of
+from parakeet_py.typed_ir.specialize.forms import form_of, parts_of
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template, template_of, types_of
 from parakeet_py.typed_ir.specialize.restarts import ReferencedItems
-from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, RefV, ScalarV, Value
+from parakeet_py.typed_ir.specialize.values import ArrayV, InstanceV, ItemV, RefV, ScalarV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -49,20 +48,13 @@ def change_items(s: Context, cls: Any) -> NoReturn:
     s.facts.restart(ReferencedItems(cls))
 
 
-def reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:
-    """The item at a place."""
-    if not isinstance(grown.item, Structure) or not isinstance(grown.item.like, InstanceV):
-        raise s.unsupported("objects that change, in tuples in a list")
-    return ItemV(ScalarV(index), grown, s.instances.list_changes, s.loops.looping)
-
-
 def entering(s: Context, value: Value, held: Value) -> Value:
     """An object as it is put into a list; there is no other reference to it from now on."""
     for cls in s.instances.items:
         if isinstance(value, RefV) and value.made.cls is cls:
             if value.made in s.instances.kept:
                 raise s.unsupported("an object put into lists twice")
-            if isinstance(held, GrowV) or (s.loops.looping and value.made.root > s.loops.loop_roots):
+            if form_of(held).item(held) is not None or (s.loops.looping and value.made.root > s.loops.loop_roots):
                 made = s.frozen(value)
                 s.instances.kept.add(value.made)
                 return made
@@ -83,13 +75,13 @@ def _is_of(value: Value, cls: Any) -> bool:
 
 def may_change(s: Context, held: Value, kind: str) -> None:
     """Refuse changes of a list after which its items may stand elsewhere."""
-    if isinstance(held, GrowV) and changes(s, held.item) and kind not in ("append", "clear"):
+    if changes(s, form_of(held).item(held)) and kind not in ("append", "clear"):
         raise s.unsupported(f".{kind}() of a list of objects that change")
 
 
-def must_stay(s: Context, grown: GrowV) -> None:
+def must_stay(s: Context, item: Template) -> None:
     """Refuse a copy of a list whose items change."""
-    if s.instances.items and changes(s, grown.item):
+    if s.instances.items and changes(s, item):
         raise s.unsupported("a copy of a list of objects that change")
 
 
@@ -132,7 +124,7 @@ def read(s: Context, item: ItemV, name: str) -> Value | None:
     if name not in item.listed.item.like.names:
         return None
     template, columns = _columns(s, item, name)
-    return s.plain_item(GrowV(item.listed.length, columns, template), item.index.operand)
+    return join.value_of(s, template, array_store.load_leaves(s, columns, item.index.operand, types_of(template)))
 
 
 def whole(s: Context, item: ItemV) -> InstanceV:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.results import NewInstance
-from parakeet_py.typed_ir.specialize.forms import parts_of, rebuild
+from parakeet_py.typed_ir.specialize.forms import form_of, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.instances.instances import frozen, is_instance
 from parakeet_py.typed_ir.specialize.paths import tagged_unions
 from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template
-from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
+from parakeet_py.typed_ir.specialize.values import ArrayV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -39,8 +39,7 @@ def keep(s: Context, value: Value, held: Value) -> Value:
 def _refs(value: Value) -> Iterable[RefV]:
     if isinstance(value, RefV):
         yield value
-    if isinstance(value, GrowV):
-        yield from _refs_in(value.item)
+    yield from _refs_in(form_of(value).item(value))
     for part in parts_of(value):
         yield from _refs(part)
 
@@ -75,7 +74,7 @@ def _left(s: Context, value: Value, before: int, inside: tuple[Made, ...] = ()) 
         return value
     if isinstance(value, VariantV):
         return _option_left(s, value, tagged_unions.possible(s, value), before, inside)
-    if isinstance(value, GrowV):
+    if form_of(value).item(value) is not None:
         raise s.unsupported("a list of several objects that change")
     held = tuple(_left(s, part, before, inside) for part in parts)
     if isinstance(value, InstanceV):
@@ -102,9 +101,7 @@ def _option_left(s: Context, value: VariantV, numbers: Sequence[int], before: in
 
 def holds(value: Value) -> bool:
     """Is there an instance in a value?"""
-    if isinstance(value, GrowV) and _is_of_instances(value.item):
-        return True
-    return is_instance(value) or any(map(holds, parts_of(value)))
+    return is_instance(value) or _is_of_instances(form_of(value).item(value)) or any(map(holds, parts_of(value)))
 
 
 def _is_of_instances(template: Template) -> bool:

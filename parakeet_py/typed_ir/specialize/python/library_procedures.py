@@ -29,7 +29,8 @@ from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array, Scalar
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.forms import parts_of, rebuild
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.forms import form_of, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Fixed, Structure, Template, types_of
 from parakeet_py.typed_ir.specialize.python.shared_state import Unfit
@@ -39,7 +40,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
     Frame,
-    GrowV,
     MapV,
     ScalarV,
     Static,
@@ -130,8 +130,9 @@ def _kind(s: Context, value: Value, places: _Places) -> object:
             return "static", type(known).__name__, str(known)
         case TupleV(items, kind, None):
             return kind, *[_kind(s, item, places) for item in items]
-        case GrowV(_, columns, item, ()):
-            return "list", _item_kind(item), *[_kind(s, column, places) for column in columns]
+        case _ if (listed := dynamic_lists.in_columns(value)) is not None:
+            item = form_of(value).item(value)
+            return "list", _item_kind(item), *[_kind(s, column, places) for column in listed[1]]
         case MapV(entries, table, kind):
             return kind, _kind(s, entries, places), _kind(s, table, places)
         case CharV(code):
@@ -170,7 +171,8 @@ def _leaves(value: Value) -> Iterator[tuple[ir.Operand, ArrayV | None]]:
             yield operand, None
         case ArrayV(var):
             yield var, value
-        case GrowV(length, columns):
+        case _ if (listed := dynamic_lists.in_columns(value)) is not None:
+            length, columns = listed
             yield length.operand, None
             for column in columns:
                 yield column.var, column
@@ -189,7 +191,8 @@ def _inside(c: Context, s: Context, value: Value, places: _Places, roots: Sequen
             extents = tuple(c.dim(own, axis) for axis in range(value.rank))
             memory = frozenset({roots[places.number(value)]})
             return ArrayV(own, extents, memory, value.readonly, (False,) * value.rank, value.order)
-        case GrowV(length, columns):
+        case _ if (listed := dynamic_lists.in_columns(value)) is not None:
+            length, columns = listed
             count = ScalarV(_number(c, length.type, (True, True), params))
             held = [_inside(c, s, column, places, roots, params) for column in columns]
             return rebuild(value, (count, *held))
@@ -283,11 +286,11 @@ def _result(value: Value) -> Template:
         case ArrayV():
             extents = tuple(extent if isinstance(extent, ir.Const) else None for extent in value.extents)
             return ArrayT(value.type, extents, value.roots, value.readonly, (False,) * value.rank, value.order)
-        case TupleV(named=None) | MapV() | CharV() | GrowV(pools=()):
-            parts = parts_of(value)
-            if isinstance(value, GrowV):
-                return Structure(value, (value.length.type, *map(_result, parts[1:])))
-            return Structure(value, tuple(map(_result, parts)))
+        case TupleV(named=None) | MapV() | CharV():
+            return Structure(value, tuple(map(_result, parts_of(value))))
+        case _ if (listed := dynamic_lists.in_columns(value)) is not None:
+            length, columns = listed
+            return Structure(value, (length.type, *map(_result, columns)))
     raise Unfit
 
 

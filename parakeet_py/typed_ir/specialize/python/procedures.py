@@ -35,6 +35,7 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.rewrite import Rewriter, free_variables, substitute
+from parakeet_py.typed_ir.specialize.containers import array_lists
 from parakeet_py.typed_ir.specialize.forms import parts_of, same_form
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import (
@@ -55,7 +56,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ClosureV,
     Frame,
     InstanceV,
-    ListV,
     NeverV,
     RangeV,
     ScalarV,
@@ -218,8 +218,8 @@ def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> Templ
             return ArrayT(value.type, extents, placed(value), value.readonly, nonunit, value.order)
         case Static() | UnboundV():
             return Fixed(value)
-        case ListV(array, items):
-            return Structure(ListV(array, items), (_template(array, placed),))
+        case _ if (lent := array_lists.borrowed(value)) is not None:
+            return Structure(lent, (_template(lent.array, placed),))
         case TupleV() | InstanceV() | TextV() | CharV() | ClosureV() | SliceV() | RangeV() | VariantV():
             return Structure(value, tuple(_template(part, placed) for part in parts_of(value)))
     raise Unfit

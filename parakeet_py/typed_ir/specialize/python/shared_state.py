@@ -30,7 +30,6 @@ from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, T
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,
-    GrowV,
     MapV,
     ScalarV,
     Static,
@@ -153,7 +152,9 @@ def _template(s: Context, value: Value, root: int) -> Template:
     match value:
         case ScalarV() | TaggedScalar() | Static():
             return template
-        case ArrayV() | GrowV() | MapV():
+        case ArrayV() | MapV():
+            return _placed(template, frozenset({root}))
+        case _ if dynamic_lists.grows(value):
             return _placed(template, frozenset({root}))
         case DictV(items) if all(_is_key(key) for key, _ in items):
             assert isinstance(template, Structure)
