@@ -7,7 +7,7 @@ have no parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,11 +48,13 @@ class Form:
     one of this form where paths meet, `carried` what comes out there, and `outside(value, before, inside)` what is
     known of it behind a loop, all memory that an iteration has made (roots after `before`) as one, `inside`.
 
-    Of containers: what messages call one, its class in Python, its length, `value[index]`, the array that NumPy makes
-    of it (of a dtype, if one is given), and for a loop its length and the item at a place; None where it has none.
-    `elements` is the array whose elements or rows the items are, in the very memory, `item` the template that all items
-    have in columns; `read` the value for one reader
-    that is the last one (or not): then its memory may be taken over.
+    Of containers: what messages call one, its class in Python, its length, the length and the item at a place for a
+    loop, `value[index]`, an assignment to that (False: it cannot be done there), a change of the whole, and the array
+    that NumPy makes of it, of a dtype if one is given; None where it has none.
+
+    Of lists: `elements` is the array whose elements or rows the items are, in the very memory, and `item` the template
+    of what lies in columns; `own` says whether items can be assigned; `read` gives the value for one reader, that is
+    the last one (then the memory may be taken over) or is not.
     """
 
     parts: Callable[[Any], Parts]
@@ -67,9 +69,12 @@ class Form:
     length: Callable[[Any, Any], ir.Operand] | None = None
     places: Callable[[Any, Any], tuple[ir.Operand, ItemAt] | None] | None = None
     subscript: Callable[[Any, Any, Value], Value] | None = None
+    store: Callable[[Any, Any, Value, Value], bool] | None = None
+    change: Callable[[Any, Any, str, Sequence[Value]], list[Value]] | None = None
     array: Callable[[Any, Any, str | None], ArrayV] | None = None
     elements: Callable[[Any], ArrayV | None] = lambda value: None
     item: Callable[[Any], Any] = lambda value: None
+    own: Callable[[Any], bool] = lambda value: False
     read: Callable[[Any, bool], Value] = lambda value, once: value
 
 

@@ -11,9 +11,21 @@ from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
 from parakeet_py.typed_ir.specialize.arrays.convert import check_numbers, check_some
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form
-from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, ItemAt, ListV, RangeV, ScalarV, SliceV, TupleV, Value
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    ComprehensionV,
+    GrowV,
+    ItemAt,
+    ListV,
+    MapV,
+    RangeV,
+    ScalarV,
+    SliceV,
+    TupleV,
+    Value,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -27,6 +39,37 @@ def as_array(s: Context, value: ListV, dtype: str | None) -> ArrayV:
     if value.items != "array":
         check_numbers(s, array, dtype)
     return copy_array(s, array, dtype)
+
+
+def line(s: Context, value: Value) -> ListV | None:
+    """The numbers that an iterable gives, as a list; None if they are not numbers of one type."""
+    if isinstance(value, ComprehensionV):
+        value = s.as_list(value)
+    if isinstance(value, MapV):
+        value = hash_maps.keys(value)
+    if dynamic_lists.is_table(value):
+        return None
+    value = dynamic_lists.shown(s, value)
+    if isinstance(value, TupleV) and value.items and dynamic_lists.is_uniform(value):
+        first = value.items[0]
+        assert isinstance(first, ScalarV)
+        array = s.as_array(value)
+        assert isinstance(array, ArrayV)
+        return ListV(array, "" if first.python else first.dtype)
+    if isinstance(value, RangeV):
+        array = s.as_array(value)
+        assert isinstance(array, ArrayV)
+        return ListV(array)
+    if isinstance(value, ArrayV) and value.rank == 1:
+        return ListV(value, value.dtype)
+    if isinstance(value, ListV) and value.array.rank == 1 and value.items in ("", value.array.dtype):
+        return value
+    return None
+
+
+def in_a_column(value: ListV) -> GrowV:
+    """A list of scalars as one in columns, of which the array is the only one."""
+    return GrowV(ScalarV(value.array.extents[0]), (value.array,), Scalar(value.array.dtype, not value.items))
 
 
 def of_argument(array: ArrayV) -> ListV:
@@ -109,8 +152,11 @@ def listed(s: Context, value: Value, made: bool) -> Value | None:
     return None
 
 
-def set_item(s: Context, target: ListV, index: Value, value: Value) -> None:
-    """An item of a list that the function has made, which keeps its type."""
+def _store(s: Context, target: ListV, index: Value, value: Value) -> bool:
+    """An item assigned of a list that the function has made, which keeps its type."""
+    s.need_whole(target)
+    if not target.own:
+        return False
     array = target.array
     kind = Scalar(array.dtype, not target.items)
     if array.rank != 1 or not isinstance(value, ScalarV) or value.type != kind:
@@ -120,8 +166,8 @@ def set_item(s: Context, target: ListV, index: Value, value: Value) -> None:
     if s.python.lists_given:
         raise s.unsupported("items assigned of a list that Python or a copy of it shows")
     s.python.lists_stored = True
-    as_grown = GrowV(ScalarV(array.extents[0]), (array,), kind)
-    dynamic_lists.replace_item(s, as_grown, index, value)
+    dynamic_lists.replace_item(s, in_a_column(target), index, value)
+    return True
 
 
 def is_of_python(value: Value) -> bool:
@@ -158,7 +204,9 @@ FORMS[ListV] = Form(
     length=lambda s, value: value.array.extents[0],
     places=_places,
     subscript=subscript,
+    store=_store,
     array=as_array,
     elements=lambda value: value.array,
+    own=lambda value: value.own,
     read=_read,
 )

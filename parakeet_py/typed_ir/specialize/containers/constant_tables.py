@@ -16,8 +16,9 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.values import GrowV, ItemAt, ListV, ScalarV, TupleV, Value, py
+from parakeet_py.typed_ir.specialize.values import ItemAt, ScalarV, TupleV, Value, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -40,10 +41,9 @@ def item_at(s: Context, value: TupleV) -> ItemAt | None:
     return lambda index: dynamic_lists.item_at(s, table, index)
 
 
-def not_a_row(s: Context, value: ListV | GrowV) -> None:
+def not_a_row(s: Context, value: Value) -> None:
     """Refuse a row where others would see that it is not the very list that stands there."""
-    columns = value.columns if isinstance(value, GrowV) else (value.array,)
-    if any(column.roots & s.memory.rows for column in columns):
+    if s.memory.rows and roots_of(value) & s.memory.rows:
         raise s.unsupported("a list in a list, chosen when the program runs, that others see")
 
 
@@ -77,7 +77,7 @@ def _rows(s: Context, rows: list[TupleV]) -> ItemAt | None:
         start = place(index)
         count = b.max0(b.index_sub(place(b.index_add(index, ONE)), start))
         columns = tuple(make_view(s, column, (start,), [(0, count, ONE)]) for column in flat.columns)
-        row = GrowV(ScalarV(count), columns, template)
+        row = dynamic_lists.of_columns(count, columns, template)
         return dynamic_lists.shown(s, row) if isinstance(template, Scalar) else row
 
     return row_at

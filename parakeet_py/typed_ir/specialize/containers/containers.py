@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
+from parakeet_py.base.types import PYBOOL, PYINT, is_integer
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
@@ -17,7 +17,6 @@ from parakeet_py.typed_ir.specialize.arrays.flags import flag_at
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index, slice_bounds
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import (
-    array_lists,
     constant_tables,
     dict_items,
     dynamic_lists,
@@ -36,10 +35,8 @@ from parakeet_py.typed_ir.specialize.values import (
     CharV,
     ComprehensionV,
     DictV,
-    GrowV,
     InstanceV,
     ItemV,
-    ListV,
     MethodV,
     NeverV,
     ObjectV,
@@ -100,11 +97,9 @@ def _holds_numbers(value: Value) -> bool:
     match value:
         case ArrayV():
             return value.rank == 1
-        case ListV(array, items):
-            return array.rank == 1 and items != "table"
-        case GrowV(item=item):
-            return isinstance(item, Scalar)
-    return isinstance(value, RangeV)
+        case RangeV():
+            return True
+    return dynamic_lists.is_of_scalars(value)
 
 
 def _unknown_length(s: Context, value: Value) -> Exception:
@@ -346,11 +341,8 @@ def set_item(s: Context, target: Value, index: Value, value: Value) -> None:
         if dict_items.set_item(s, target, index, value):
             return
         raise s.hand_back("item assignment to an object")
-    if isinstance(target, GrowV) and s.frame.namespace.trusted:
-        dynamic_lists.replace_item(s, target, index, value)
+    store = form_of(target).store
+    if store is not None and store(s, target, index, value):
         return
     s.need_whole(target)
-    if isinstance(target, ListV) and target.own:
-        array_lists.set_item(s, target, index, value)
-        return
     raise s.unsupported(f"item assignment to {s.describe(target)}")

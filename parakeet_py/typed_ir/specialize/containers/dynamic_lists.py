@@ -52,6 +52,7 @@ from parakeet_py.typed_ir.specialize.restarts import NotGrown
 from parakeet_py.typed_ir.specialize.values import (
     ArraysV,
     ArrayV,
+    CharV,
     GrowV,
     InstanceV,
     ItemAt,
@@ -62,6 +63,7 @@ from parakeet_py.typed_ir.specialize.values import (
     SliceV,
     Static,
     TaggedScalar,
+    TextV,
     TupleV,
     Value,
     py,
@@ -89,6 +91,16 @@ def grows(value: Value) -> bool:
 def in_columns(value: Value) -> tuple[ScalarV, Sequence[ArrayV]] | None:
     """The length and the columns of a list that is nothing else; None for other values."""
     return (value.length, value.columns) if isinstance(value, GrowV) and not value.pools else None
+
+
+def is_of_scalars(value: Value) -> bool:
+    """Is it a list of numbers?"""
+    match value:
+        case ListV(array, items):
+            return array.rank == 1 and items != "table"
+        case GrowV(item=item):
+            return isinstance(item, Scalar)
+    return False
 
 
 def kind_as_option(value: Value) -> object:
@@ -177,6 +189,12 @@ def _parts(template: Structure) -> Sequence[Template]:
 def of_columns(length: ir.Operand, columns: Sequence[ArrayV], item: Template) -> GrowV:
     """A list whose items have these leaves."""
     return GrowV(ScalarV(length), tuple(columns), item)
+
+
+def of_characters(s: Context, text: TextV) -> GrowV:
+    """The list of all characters of a string."""
+    column = s.cast_array(text.codes, "int64")
+    return of_columns(text.codes.extents[0], (column,), Structure(CharV(py(0)), (PYINT,)))
 
 
 def as_grown(s: Context, value: Value, item: Template) -> GrowV:
@@ -540,6 +558,12 @@ def keywords(s: Context, function: Value, values: dict[str, Value]) -> dict[str,
     return dict(zip(values, arguments(s, function, list(values.values())), strict=True))
 
 
+def _store(s: Context, grown: GrowV, index: Value, value: Value) -> bool:
+    if s.frame.namespace.trusted:
+        replace_item(s, grown, index, value)
+    return s.frame.namespace.trusted
+
+
 def _places(s: Context, grown: GrowV) -> tuple[ir.Operand, ItemAt]:
     return grown.length.operand, lambda index: item_at(s, grown, index)
 
@@ -566,4 +590,5 @@ FORMS[GrowV] = Form(
     length=lambda s, value: value.length.operand,
     places=_places,
     subscript=subscript,
+    store=_store,
 )

@@ -11,7 +11,7 @@ import collections
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ownership.changes import GIVING
 from parakeet_py.typed_ir import ir
@@ -20,6 +20,7 @@ from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.index_entries import position
 from parakeet_py.typed_ir.specialize.containers import (
+    array_lists,
     hash_maps,
     nested_list_changes,
     ragged_arrays,
@@ -33,7 +34,6 @@ from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
     extend,
     insert,
     is_table,
-    is_uniform,
     item_template,
     pop,
     popleft,
@@ -43,15 +43,13 @@ from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
     subscript,
     without,
 )
-from parakeet_py.typed_ir.specialize.forms import is_list
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists, values
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
-    ArraysV,
     ArrayV,
     DictV,
-    ListV,
     MapV,
     NeverV,
     ScalarV,
@@ -126,8 +124,9 @@ def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value
         return hash_maps.change(s, held, kind, args)
     if not is_list(held):
         raise s.unsupported(f"a change of {s.describe(held)}")
-    if isinstance(held, ArraysV):
-        return ragged_arrays.change(s, held, kind, args)
+    of_form = form_of(held).change
+    if of_form is not None:
+        return of_form(s, held, kind, args)
     if kind in ("set", "delete") and isinstance(args[0], SliceV):
         return [_part_replaced(s, held, args[0], args[1] if kind == "set" else TupleV((), "list"))]
     adds = kind in ("append", "insert", "set") or (kind in sorted_lists.FUNCTIONS and len(args) > 1)
@@ -162,10 +161,7 @@ def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value
         case "sort", []:
             return [sorting.sort(s, grown if is_table(grown) else shown(s, grown))]
         case "remove", [item]:
-            listed = shown(s, grown)
-            if not isinstance(listed, ListV):
-                raise s.unsupported(".remove() of such a list")
-            found_at = sorting.place_of(s, listed, item, "list.remove(x): x not in list")
+            found_at = sorting.place_of(s, shown(s, grown), item, "list.remove(x): x not in list")
             return [NeverV()] if found_at is None else [without(s, grown, found_at.operand)]
     raise s.unsupported(f".{kind}() of a list")
 
@@ -234,19 +230,14 @@ def _part_replaced(s: Context, value: Value, part: SliceV, new: Value) -> Value:
 def _items_replaced(s: Context, value: Value, part: SliceV, new: Value) -> Value:
     """value[start:stop:step] = new: as many items, of the type that the others have."""
     held = as_grown(s, value, item_template(s, value))
-    array = s.as_array(new)
-    match new:
-        case TupleV([ScalarV() as first, *_]) if is_uniform(new):
-            kind = first.type
-        case ListV() if new.items in ("", new.array.dtype):
-            kind = Scalar(new.array.dtype, not new.items)
-        case _:
-            raise s.unsupported("a slice with a step of a list that is changed")
-    if not isinstance(array, ArrayV) or array.rank != 1 or kind != held.item:
+    numbers = array_lists.line(s, new)
+    if numbers is None:
+        raise s.unsupported("a slice with a step of a list that is changed")
+    array = numbers.array if isinstance(new, TupleV) else s.as_array(new)  # no part of the list itself
+    own = array_of(shown(s, held))
+    if not isinstance(array, ArrayV) or own is None or array_lists.in_a_column(numbers).item != held.item:
         raise s.unsupported("a slice of a list assigned, with items of another type")
-    own = shown(s, held)
-    assert isinstance(own, ListV)
-    view = indexing.read(s, own.array, part)
+    view = indexing.read(s, own, part)
     assert isinstance(view, ArrayV)
     sizes = [array.extents[0], view.extents[0]]
     text = "attempt to assign sequence of size {0} to extended slice of size {1}"

@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.paths.templates import Structure
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     ClosureV,
     DictV,
     Frame,
-    GrowV,
     InstanceV,
     ItemV,
-    ListV,
     MapV,
     MethodV,
     ObjectV,
@@ -38,16 +35,14 @@ from parakeet_py.typed_ir.specialize.values import (
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
-_CONTAINERS = DictV | GrowV | ArraysV | MapV | ListV
-
 
 def _is_container(value: Value) -> bool:
-    return isinstance(value, _CONTAINERS) or (isinstance(value, TupleV) and value.kind == "list")
+    return isinstance(value, DictV | MapV) or is_list(value)
 
 
 def holds_own(value: Value) -> bool:
     """Is there a list in a value whose items can be assigned?"""
-    return (isinstance(value, ListV) and value.own) or any(map(holds_own, parts_of(value)))
+    return form_of(value).own(value) or any(map(holds_own, parts_of(value)))
 
 
 def given(s: Context, op: ssa.Op, nested: bool = False) -> list[Value]:
@@ -79,11 +74,12 @@ def _changed_in(frame: Frame) -> list[Value]:
 
 
 def _holds_containers(value: Value) -> bool:
-    if isinstance(value, GrowV):
-        item = value.item.like if isinstance(value.item, Structure) else None
-        return bool(value.pools) or (item is not None and (_is_container(item) or _holds_containers(item)))
-    if isinstance(value, ListV):
-        return isinstance(value.array, ArrayV) and len(value.array.extents) > 1
+    item = form_of(value).item(value)
+    if isinstance(item, Structure) and (_is_container(item.like) or _holds_containers(item.like)):
+        return True
+    array = None if isinstance(value, ArrayV) else array_of(value)
+    if array is not None:
+        return array.rank > 1
     return any(_is_container(part) or _holds_containers(part) for part in parts_of(value))
 
 

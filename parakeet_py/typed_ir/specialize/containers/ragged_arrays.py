@@ -376,4 +376,5 @@ FORMS[ArraysV] = Form(
     length=lambda s, value: value.length.operand,
     places=_places,
     subscript=_subscript,
+    change=change,
 )

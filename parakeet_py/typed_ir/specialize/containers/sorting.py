@@ -1,7 +1,11 @@
-"""Python's `sorted`, `min` and `max` by a key, and the methods of lists that search and sort, over numbers.
+"""Python's `sorted`, `min` and `max` by a key, and the methods of lists that search and sort.
 
-What they go through becomes an array of numbers of one type (`line`), its keys likewise. Python's order of floats among
-which there is a NaN depends on its algorithm: Python takes over then.
+What they go through becomes an array of numbers of one type (`array_lists.line`), its keys likewise. Python's order of
+floats among which there is a NaN depends on its algorithm: Python takes over then.
+
+Records, that is tuples of numbers or whatever numbers or tuples of them are keys of, become columns, as do their keys.
+The first column of a key counts most: the last is sorted first, and each stable sort keeps what the ones before have
+found.
 """
 
 from __future__ import annotations
@@ -11,14 +15,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base.types import PYBOOL
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.types import PYBOOL, Scalar
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps, records
+from parakeet_py.typed_ir.specialize.arrays.views import make_view
+from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, hash_maps, nested_lists
+from parakeet_py.typed_ir.specialize.forms import array_of
+from parakeet_py.typed_ir.specialize.instances import instance_lists
+from parakeet_py.typed_ir.specialize.paths import iterables
+from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.python.table import builtin
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
+    CharV,
     ComprehensionV,
     GrowV,
     IteratorV,
@@ -35,6 +46,7 @@ from parakeet_py.typed_ir.specialize.values import (
     is_none,
     known,
     lift,
+    py,
 )
 
 if TYPE_CHECKING:
@@ -42,32 +54,6 @@ if TYPE_CHECKING:
 
 
 ABSENT = "{0} is not in list"
-
-
-def line(s: Context, value: Value) -> ListV | None:
-    """The numbers that an iterable gives, as a list; None if they are not numbers of one type."""
-    if isinstance(value, ComprehensionV):
-        value = s.as_list(value)
-    if isinstance(value, MapV):
-        value = hash_maps.keys(value)
-    if dynamic_lists.is_table(value):
-        return None
-    value = dynamic_lists.shown(s, value)
-    if isinstance(value, TupleV) and value.items and dynamic_lists.is_uniform(value):
-        first = value.items[0]
-        assert isinstance(first, ScalarV)
-        array = s.as_array(value)
-        assert isinstance(array, ArrayV)
-        return ListV(array, "" if first.python else first.dtype)
-    if isinstance(value, RangeV):
-        array = s.as_array(value)
-        assert isinstance(array, ArrayV)
-        return ListV(array)
-    if isinstance(value, ArrayV) and value.rank == 1:
-        return ListV(value, value.dtype)
-    if isinstance(value, ListV) and value.array.rank == 1 and value.items in ("", value.array.dtype):
-        return value
-    return None
 
 
 def of_set(s: Context, value: Value) -> Value:
@@ -88,7 +74,7 @@ def of_set(s: Context, value: Value) -> Value:
 
 def _ordered(s: Context, value: Value) -> ListV | None:
     """A line of numbers that have an order."""
-    found = line(s, value)
+    found = array_lists.line(s, value)
     if found is None or np.dtype(found.array.dtype).kind == "c":
         return None
     if np.dtype(found.array.dtype).kind == "f":
@@ -114,10 +100,10 @@ def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Valu
         value = s.call(Static(list), [value], {})
     if isinstance(value, TupleV) and not value.items and (reverse is None or is_known(reverse)):
         return lift(sorted((), reverse=reverse is not None and known(reverse)))  # the key is never called
-    items = line(s, value)
+    items = array_lists.line(s, value)
     keyed = key is not None and not is_none(key)
     if items is None or keyed:
-        found = records.in_order(s, value, key if keyed else None, reverse)
+        found = records_in_order(s, value, key if keyed else None, reverse)
         if found is not None:
             return found
     if items is None:
@@ -148,10 +134,10 @@ def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
     if isinstance(value, IteratorV):
         value = s.call(Static(list), [value], {})
     if dynamic_lists.is_table(value) or isinstance(key, MethodV):
-        return records.extreme(s, value, key, which)
+        return extreme_record(s, value, key, which)
     keys = _ordered(s, ComprehensionV("list", _gone_through(s, value), key, None, False))
     if keys is None:
-        return records.extreme(s, value, key, which)
+        return extreme_record(s, value, key, which)
     s.call_library(f"python_{which}", [keys.array])  # says that there is none
     place = s.call(Static(np.argmin if which == "min" else np.argmax), [keys.array], {})
     return s.subscript(_gone_through(s, value), s.as_python(place))
@@ -159,7 +145,7 @@ def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
 
 def or_default(s: Context, value: Value, default: Value, found: object) -> Value:
     """min or max of an iterable of run-time length that may be empty; `found()` is that of one which is not."""
-    items = line(s, value)
+    items = array_lists.line(s, value)
     if items is None or not callable(found):
         raise s.unsupported(f"min() or max() of {s.describe(value)} with a default")
     some = s.builder.prim("gt", items.array.extents[0], ZERO, type=PYBOOL)
@@ -170,9 +156,9 @@ def or_default(s: Context, value: Value, default: Value, found: object) -> Value
 # ---- methods of lists ------------------------------------------------------------------------------------------------
 
 
-def _equal_to(s: Context, value: ListV, item: Value) -> ArrayV:
-    own = value.array.dtype
-    if value.array.rank != 1 or value.items == "table" or not isinstance(item, ScalarV):
+def _equal_to(s: Context, value: Value, item: Value) -> ArrayV:
+    own = value.array.dtype if isinstance(value, ListV) else ""
+    if not isinstance(value, ListV) or value.array.rank != 1 or value.items == "table" or not isinstance(item, ScalarV):
         raise s.unsupported(f"{s.describe(item)} searched in such a list")
     whole = all(np.dtype(kind).kind in "iub" and kind != "uint64" for kind in (own, item.dtype))
     if own != item.dtype and not whole:  # Python compares by value
@@ -182,7 +168,7 @@ def _equal_to(s: Context, value: ListV, item: Value) -> ArrayV:
     return equal
 
 
-def place_of(s: Context, value: ListV, item: Value, message: str = ABSENT) -> ScalarV | None:
+def place_of(s: Context, value: Value, item: Value, message: str = ABSENT) -> ScalarV | None:
     """The place of the first item that is equal; None if there is none ever."""
     equal = _equal_to(s, value, item)
     there = s.truth(s.call(Static(np.any), [equal], {}))
@@ -200,7 +186,7 @@ def place_of(s: Context, value: ListV, item: Value, message: str = ABSENT) -> Sc
     return place
 
 
-def count(s: Context, value: ListV, item: Value) -> Value:
+def count(s: Context, value: Value, item: Value) -> Value:
     return s.as_python(s.call(Static(np.count_nonzero), [_equal_to(s, value, item)], {}))
 
 
@@ -224,4 +210,126 @@ def sort(s: Context, value: Value) -> ListV | GrowV:
     return made
 
 
-__all__ = ["by_key", "line", "list_method", "of_set", "or_default", "place_of", "sort"]
+# ---- records ---------------------------------------------------------------------------------------------------------
+
+
+def records_in_order(s: Context, value: Value, key: Value | None, reverse: Value | None) -> Value | None:
+    """The sorted list; None where the items or their keys are no such records."""
+    down = reverse is not None and bool(s.static(reverse, "reverse"))
+    found = _both(s, value, key)
+    if found is None:
+        return None
+    items, keys = found
+    instance_lists.must_stay(s, items.item)
+    order = _order_of(s, keys, down)
+    columns = tuple(_taken(s, column, order) for column in _parts_in_use(s, items))
+    return GrowV(items.length, columns, items.item, nested_lists.copied_pools(s, items.pools))
+
+
+def extreme_record(s: Context, value: Value, key: Value | None, which: str) -> Value:
+    """min or max: the first item that has the least or greatest key."""
+    found = _both(s, value, key)
+    if found is None:
+        raise s.unsupported(f"{which}() of what has no order that is known")
+    items, keys = found
+    s.call_library(f"python_{which}", [keys[0]])  # says that there is none
+    if len(keys) == 1:
+        place = s.call(Static(np.argmin if which == "min" else np.argmax), [keys[0]], {})
+    else:
+        order = _order_of(s, keys, which == "max")
+
+        place = s.subscript(order, py(0))
+    number = s.as_python(place)
+    assert isinstance(number, ScalarV)
+    return dynamic_lists.item_at(s, items, number.operand)
+
+
+def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[ArrayV]] | None:
+    """The items, and the columns of their keys."""
+    mark = s.checkpoint()
+    items = _records(s, value)
+    if items is not None:
+        source = dynamic_lists.shown(s, items) if isinstance(items.item, Scalar) else items
+        if isinstance(key, MethodV) and key.name == "get" and key.object is value:
+            key = MethodV(value, "__getitem__")  # which gives no None
+        keyed = items if key is None else _records(s, ComprehensionV("list", source, key, None, False))
+        keys = None if keyed is None else _key_columns(s, keyed)
+        if keys is not None:
+            return items, keys
+    s.rollback(mark)
+    return None
+
+
+def _records(s: Context, value: Value) -> GrowV | None:
+    """Items in columns; None if they have no type in common, or there are none."""
+    if isinstance(value, IteratorV):
+        value = s.call(Static(list), [value], {})
+    value = s.as_list(value)
+    if isinstance(value, MapV):
+        value = hash_maps.keys(value)
+    if isinstance(value, RangeV) or array_of(value) is not None:
+        numbers = array_lists.line(s, value)
+        if numbers is not None:
+            return array_lists.in_a_column(numbers)
+    known = iterables.static_items(value)
+    if known:
+        value = TupleV(tuple(known), "list")
+        if any(isinstance(part, TupleV) and part.kind == "list" for part in known):
+            return None  # the very lists are sorted
+        try:
+            value = dynamic_lists.as_grown(s, value, dynamic_lists.item_template(s, value))
+        except UnsupportedError:
+            return None
+    return value if isinstance(value, GrowV) and value.columns else None
+
+
+def _key_columns(s: Context, keys: GrowV) -> list[ArrayV] | None:
+    """Columns whose order, one after the other, is that of the keys."""
+    if not _has_order(keys.item):
+        return None
+    columns = _parts_in_use(s, keys)
+    for column in columns:
+        if np.dtype(column.dtype).kind == "f":
+            some = s.call(Static(np.any), [s.call(Static(np.isnan), [column], {})], {})
+            s.check(s.builder.prim("not", s.truth(some), type=PYBOOL), "Deoptimize", "an order of floats with a NaN")
+    return columns
+
+
+def _has_order(template: Template) -> bool:
+    match template:
+        case Scalar(dtype):
+            return np.dtype(dtype).kind != "c"
+        case Structure(TupleV() | CharV(), parts):
+            return bool(parts) and all(map(_has_order, parts))
+    return False
+
+
+def _parts_in_use(s: Context, grown: GrowV) -> list[ArrayV]:
+    length, one = grown.length.operand, py(1).operand
+    return [make_view(s, column, (ZERO,), [(0, length, one)]) for column in grown.columns]
+
+
+def _order_of(s: Context, keys: list[ArrayV], down: bool) -> ArrayV:
+    """The places of the items in order; those with equal keys stay in theirs, also downwards."""
+    order: Value | None = None
+    for key in reversed(keys):
+        column: Value = s.call(Static(np.flip), [key], {}) if down else key
+        if order is not None:
+            column = s.call(Static(np.take), [column, order], {})
+        places = s.call(Static(np.argsort), [column], {"kind": lift("stable")})
+        order = places if order is None else s.call(Static(np.take), [order, places], {})
+    assert order is not None
+    if down:
+        last = s.binary("sub", ScalarV(keys[0].extents[0]), py(1))
+        order = s.call(Static(np.flip), [s.binary("sub", last, order)], {})
+    assert isinstance(order, ArrayV)
+    return order
+
+
+def _taken(s: Context, column: ArrayV, order: ArrayV) -> ArrayV:
+    found = s.call(Static(np.take), [column, order], {})
+    assert isinstance(found, ArrayV)
+    return found
+
+
+__all__ = ["by_key", "extreme_record", "list_method", "of_set", "or_default", "place_of", "sort"]

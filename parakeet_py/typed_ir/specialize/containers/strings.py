@@ -21,7 +21,6 @@ from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
-    GrowV,
     ScalarV,
     SliceV,
     Static,
@@ -82,19 +81,6 @@ def _as_text(s: Context, value: Value) -> TextV:
 
 def length(s: Context, value: Value) -> Value:
     return ScalarV(value.codes.extents[0]) if isinstance(value, TextV) else py(1)
-
-
-def characters(s: Context, text: TextV) -> GrowV:
-    """The list of all characters."""
-    column = s.cast_array(text.codes, "int64")
-    return GrowV(ScalarV(text.codes.extents[0]), (column,), Structure(CharV(py(0)), (PYINT,)))
-
-
-def in_order(s: Context, text: TextV) -> GrowV:
-    """sorted(text)"""
-    made = s.call(Static(np.sort), [text.codes], {})
-    assert isinstance(made, ArrayV)
-    return characters(s, TextV(made))
 
 
 def are_characters(template: Template) -> bool:

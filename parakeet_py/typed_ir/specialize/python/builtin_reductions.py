@@ -12,7 +12,7 @@ from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
-from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, hash_maps, records, sorting
+from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, hash_maps, sorting
 from parakeet_py.typed_ir.specialize.forms import array_of
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_operations, tagged_scalars
 from parakeet_py.typed_ir.specialize.python.python_scalars import compare
@@ -98,7 +98,7 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
             if items is None and key is not None and not is_none(key):
                 return sorting.by_key(s, value, key, reduction)
             if items is None and (isinstance(value, IteratorV) or dynamic_lists.is_table(value)):
-                return records.extreme(s, value, None, reduction)
+                return sorting.extreme_record(s, value, None, reduction)
             if items is None:
                 value = dynamic_lists.shown(s, _keys(value))
                 array = _elements(s, value)

@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
     MethodV,
+    Static,
     TextV,
     Value,
     is_known,
@@ -158,8 +159,10 @@ def _builtin(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value
             strings.need(s, arg)
         if target in (list, tuple, sorted, set) and len(args) == 1 and isinstance(args[0], TextV):
             if target is sorted and not kwargs:
-                return strings.in_order(s, args[0])
-            args = [strings.characters(s, args[0])]
+                made = s.call(Static(np.sort), [args[0].codes], {})
+                assert isinstance(made, ArrayV)
+                return dynamic_lists.of_characters(s, TextV(made))
+            args = [dynamic_lists.of_characters(s, args[0])]
         args = [dict_items.listed(s, arg, target in _LAZY) for arg in args]
         args = args if target in (*_LAZY, len) else [_as_line(s, arg) for arg in args]
     if any(map(iterator_consumption.is_lazy, args)):
