@@ -99,3 +99,9 @@ def rows_joined_that_may_be_one(a, i, j):
     rows, columns = a[i:j], a[:, i:j]
     joined = np.vstack([rows, rows]), np.concatenate([columns * 2, columns], 1), np.hstack([rows, rows])
     return joined, np.stack([rows, rows], 1), np.dstack([columns, columns]), np.vstack([a, rows])
+
+
+@program([(arr("f8", 3, 4, layout=layout),) for layout in ("C", "F", "inner")], sums=4)
+def kronecker_products_with_numbers(a):
+    once = np.kron(2, a[::2, ::-1])
+    return once, np.kron(once, True), np.kron(np.kron(once.T, 0.5), a[:2]), once + 1

@@ -363,7 +363,7 @@ def axes_between(rank, first):
 def kron(a, b):
     a, b = as_array(a), as_array(b)
     rank = max(a.ndim, b.ndim)
-    if b.ndim == 0:
+    if a.ndim == 0 or b.ndim == 0:
         return np.multiply(a, b)
     a, b = a[more_axes(a.ndim, rank)], b[more_axes(b.ndim, rank)]
     made = np.multiply(a[axes_between(rank, False)], b[axes_between(rank, True)])  # in the order of the operands
