@@ -21,7 +21,7 @@ from parakeet_py.frontend.desugar.exceptions import without_try
 from parakeet_py.frontend.desugar.generators import is_generator, without_yield
 from parakeet_py.frontend.desugar.lru_cache import without_caches
 from parakeet_py.frontend.desugar.patterns import without_match
-from parakeet_py.frontend.ownership.objects import functions_in
+from parakeet_py.frontend.ownership.results import functions_in
 from parakeet_py.frontend.ownership.values import with_changes_as_values
 from parakeet_py.frontend.source.function_source import Source
 from parakeet_py.frontend.source.scopes import Comprehension, Scope, Scopes

@@ -11,20 +11,7 @@ import ast
 from collections.abc import Mapping
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.frontend.ssa import (
-    Attribute,
-    Call,
-    DeleteItem,
-    Free,
-    Global,
-    Import,
-    Inplace,
-    Let,
-    Operand,
-    SetItem,
-    Star,
-    Var,
-)
+from parakeet_py.frontend import ssa
 
 METHODS = {
     **{"append": 1, "extend": 1, "insert": 2, "clear": 0, "reverse": 0, "sort": 0},  # of lists
@@ -45,12 +32,12 @@ class Change:
     """One change of `target`: its name as in `ssa.ChangeList`, and the operands of that."""
 
     name: str
-    target: Var
-    args: tuple[Operand, ...]
-    keywords: tuple[tuple[str, Operand], ...] = ()
+    target: ssa.Var
+    args: tuple[ssa.Operand, ...]
+    keywords: tuple[tuple[str, ssa.Operand], ...] = ()
 
     @property
-    def stored(self) -> Operand | None:
+    def stored(self) -> ssa.Operand | None:
         """What becomes an item."""
         if self.name in ("append", "appendleft", "add", "insert", "set", "setdefault"):
             return self.args[-1]
@@ -59,51 +46,51 @@ class Change:
         return None
 
     @property
-    def added(self) -> Operand | None:
+    def added(self) -> ssa.Operand | None:
         """That whose items become items."""
         return self.args[0] if self.name in ("extend", "iadd") else None
 
 
-def change_of(let: Let, definitions: Mapping[Var, Let]) -> Change | None:
+def change_of(let: ssa.Let, definitions: Mapping[ssa.Var, ssa.Let]) -> Change | None:
     """The change that a statement is, by its form."""
     match let.op:
-        case SetItem(Var() as target, index, value):
+        case ssa.SetItem(ssa.Var() as target, index, value):
             return Change("set", target, (index, value))
-        case DeleteItem(Var() as target, index):
+        case ssa.DeleteItem(ssa.Var() as target, index):
             return Change("delete", target, (index,))
-        case Inplace("add", Var() as target, value):
+        case ssa.Inplace("add", ssa.Var() as target, value):
             return Change("iadd", target, (value,))
-        case Call(Var() as function, args, kwargs) if function in definitions:
-            if any(isinstance(arg, Star) for arg in args):
+        case ssa.Call(ssa.Var() as function, args, kwargs) if function in definitions:
+            if any(isinstance(arg, ssa.Star) for arg in args):
                 return None
-            plain = tuple(arg for arg in args if not isinstance(arg, Star))
+            plain = tuple(arg for arg in args if not isinstance(arg, ssa.Star))
             return _called(function, definitions[function], plain, kwargs)
     return None
 
 
 def _called(
-    function: Var, made: Let, args: tuple[Operand, ...], kwargs: tuple[tuple[str | None, Operand], ...]
+    function: ssa.Var, made: ssa.Let, args: tuple[ssa.Operand, ...], kwargs: tuple[tuple[str | None, ssa.Operand], ...]
 ) -> Change | None:
     match made.op:
-        case Attribute(Var() as target, "sort") if not args and kwargs:
+        case ssa.Attribute(ssa.Var() as target, "sort") if not args and kwargs:
             given = tuple((name, value) for name, value in kwargs if name in ("key", "reverse"))  # arrays have others
             return Change("sort", target, (), given) if len(given) == len(kwargs) else None
-        case Attribute(Var() as target, method) if not kwargs:
+        case ssa.Attribute(ssa.Var() as target, method) if not kwargs:
             if METHODS.get(method) == len(args) or (method == "pop" and len(args) < 2):
                 return Change(method, target, args)
     name = name_of(made)
-    if name in FUNCTIONS and not kwargs and len(args) == 1 + FUNCTIONS[name] and isinstance(args[0], Var):
+    if name in FUNCTIONS and not kwargs and len(args) == 1 + FUNCTIONS[name] and isinstance(args[0], ssa.Var):
         return Change(name, args[0], (function, *args[1:]))
     return None
 
 
-def name_of(let: Let | None) -> str:
+def name_of(let: ssa.Let | None) -> str:
     """The name under which a function has been found. It is a guess at what the function is, which specialization
     confirms when it knows the function."""
     match let.op if let is not None else None:
-        case Global(name) | Free(name) | Attribute(_, name):
+        case ssa.Global(name) | ssa.Free(name) | ssa.Attribute(_, name):
             return name
-        case Import(module, name):
+        case ssa.Import(module, name):
             return name or module
     return ""
 
