@@ -88,15 +88,6 @@ class NoSourceError(ParakeetError):
     """The source of a function cannot be found, or is not what the function was compiled from."""
 
 
-class OpaqueResultChanged(ParakeetError):
-    """An operation handed back to Python has given a result of another type than before, in the middle of a call that
-    had changed something already; later calls are compiled for both. `early`: it had not. `rest` does the rest of the
-    call, if that can be done, given its arguments."""
-
-    early = False
-    rest: Callable[[tuple[Any, ...]], Any] | None = None
-
-
 class DeoptimizedError(ParakeetError):
     """A value took a path whose result type was not foreseen, after the function had already changed something."""
 

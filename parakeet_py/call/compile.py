@@ -24,7 +24,7 @@ from parakeet_py.base.errors import (
 from parakeet_py.base.interrupts import poll
 from parakeet_py.call import library_ir_cache
 from parakeet_py.call.compiled import Compiled, Extents
-from parakeet_py.call.give_back import kept_arguments, rerun_statuses
+from parakeet_py.call.give_back import kept_arguments, rerun_statuses, site_of_no_return
 from parakeet_py.call.load import Knowledge, call_signature, can_be_static, extended_signature, read_source
 from parakeet_py.call.specialization_cache import FailureText, Native
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
@@ -194,6 +194,9 @@ def compile_call(
             raise specialization.guessed[0]
     clock.done("lower")
     made = Compiled(function, template, signature, specialization, typed, lowered, config, passes, times)
+    lost = site_of_no_return(made)
+    if lost is not None:
+        raise UnsupportedError.at(template, lost.key[-2], f"{lost.reason}, where Python could not take the call over")
     if specialization.assigns and not set(range(1, len(lowered.failures))) <= set(rerun_statuses(made)):
         raise UnsupportedError("exceptions after an assignment to an attribute", template.filename)
     return made

@@ -12,31 +12,41 @@ The rules are the same for all: the entry stub has them as the statuses after wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
 
-from parakeet_py.base.errors import DeoptimizedError, OpaqueResultChanged
+from parakeet_py.base.errors import DeoptimizedError
+from parakeet_py.base.types import Array, Object
 from parakeet_py.call.compiled import Compiled
-from parakeet_py.call.load import read_source
+from parakeet_py.call.load import present, read_source
 from parakeet_py.frontend import to_ssa_cached
-from parakeet_py.frontend.evaluate.evaluator import Raised
+from parakeet_py.frontend.evaluate.evaluator import Raised, contents, differ, with_items
 from parakeet_py.frontend.evaluate.operation_text import function_for
-from parakeet_py.frontend.evaluate.resumed_code import live_at, resume
+from parakeet_py.frontend.evaluate.resumed_code import nested_functions, resume
 from parakeet_py.frontend.ssa import Block, Let, blocks_of
+from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only, sites_after_stores
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
-from parakeet_py.signature.object_assembly import assembler
+from parakeet_py.signature.object_assembly import ContainerT, Template, assembler
 from parakeet_py.signature.results import Leaving, array_of_numpy, assemble
-from parakeet_py.signature.specs import ArraySpec, Signature, leaf_values, leaves, stand_in
+from parakeet_py.signature.specs import ArraySpec, Signature, Source, leaf_values, leaves, stand_in
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.observed import accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque.opaque import caught_by, is_safe, no_leaves, result_leaves_of
-from parakeet_py.typed_ir.specialize.opaque.sites import Rest, is_harmless
+from parakeet_py.typed_ir.specialize.opaque.sites import (
+    CONTINUE,
+    EXIT,
+    OpaqueSite,
+    is_harmless,
+    is_pure_site,
+    may_not_go_on,
+)
 
 Undo = Callable[[], None]
 
@@ -113,6 +123,36 @@ def _harmless(compiled: Compiled) -> frozenset[int]:
     return frozenset(number for number, site in enumerate(compiled.specialization.opaque_sites) if is_harmless(site))
 
 
+def sites_without_exit(compiled: Compiled) -> tuple[int, ...]:
+    """The sites at which compiled code may have to be left, but has no way to: the call must be replayed then."""
+    sites, reads_late = compiled.specialization.opaque_sites, bool(compiled.read_after_opaque)
+    without = [number for number, site in enumerate(sites) if not site.exits and may_not_go_on(site, reads_late)]
+    return tuple(number for number in without if number in {one.site for one in _opaque(compiled)}) if without else ()
+
+
+def site_of_no_return(compiled: Compiled) -> OpaqueSite | None:
+    """A site that compiled code may have to be left at, with no way to go on and none to replay the call."""
+    without, sites = sites_without_exit(compiled), compiled.specialization.opaque_sites
+    if not without:
+        return None
+    changing = {one.site for one in _opaque(compiled) if not _can_be_replayed(sites[one.site], one)}
+    late = changing | sites_after_stores(compiled.imp, changing)
+    reads_late = bool(compiled.read_after_opaque)
+    lost = [sites[number] for number in without if number in late or (reads_late and not is_harmless(sites[number]))]
+    return lost[0] if lost else None
+
+
+def _opaque(compiled: Compiled) -> list[imp.Opaque]:
+    return [one for one in imp.walk(compiled.imp.body) if isinstance(one, imp.Opaque)]
+
+
+def _can_be_replayed(site: OpaqueSite, statement: imp.Opaque) -> bool:
+    """Can the result of an operation be taken from a log, as it has changed no array?"""
+    if site.operation == CONTINUE or is_pure_site(site):
+        return True
+    return site.regular and not any(isinstance(arg.type, Array | Object) for arg in statement.args)
+
+
 def is_for_python(compiled: Compiled, error: Exception) -> bool:
     """Does Python run a call again that has ended in this exception, as a gate has it?"""
     if isinstance(error, OverflowError) and str(error) == OVERFLOW:
@@ -131,6 +171,13 @@ class Dispatcher(Protocol):
     def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any: ...
 
     def signature(self, normal: tuple[Any, ...]) -> Signature: ...
+
+
+class Left(BaseException):
+    """Compiled code cannot go on with a call: Python does the rest of it, or (None) begins it again with the log."""
+
+    def __init__(self, rest: Callable[[tuple[Any, ...]], Any] | None) -> None:
+        self.rest = rest
 
 
 class Log(list[tuple[Any, Any]]):
@@ -181,12 +228,8 @@ def run_compiled(
     kept = contents_kept(compiled, leaves)
     try:
         results = execute(opaque_of(compiled, log) if compiled.specialization.opaque_sites else None)
-    except OpaqueResultChanged as error:
-        if log.whole and (error.early or unchanged()):
-            return in_python(replay, normal)
-        if error.rest is None or in_python is not by_python:  # stores by devices may not have arrived
-            raise
-        return error.rest(tuple(normal))
+    except Left as left:
+        return in_python(left.rest or replay, normal)
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
@@ -231,50 +274,105 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
     """What does the operations handed back to Python; `log` gets what they have given."""
 
     made: dict[int, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any]]] = {}
+    hidden = compiled.read_after_opaque
+    had = watched_now(compiled.function, hidden)
+    pending: Callable[[], Any] | None = None
+    held: Sequence[Any] = ()
 
     def call(number: int, args: list[Any]) -> list[Any]:
+        nonlocal pending, held
         site = compiled.specialization.opaque_sites[number]
+        if site.operation == CONTINUE:
+            raise Left(partial(do_the_rest, compiled.function, site, args, pending, held))
+        if number not in made:
+            made[number] = (
+                assembler(site.operands, len(args)),
+                function_for(site.operation, len(site.operands), site.keywords),
+            )
+        assemble_operands, do = made[number]
+        operands = assemble_operands(*args)
+        log.whole = log.whole and is_safe(site, operands)
+        lists = lists_in(site.operands, operands)
+        before = list(map(contents, lists))
         try:
-            if number not in made:
-                made[number] = (
-                    assembler(site.operands, len(args)),
-                    function_for(site.operation, len(site.operands), site.keywords),
-                )
-            assemble_operands, do = made[number]
-            operands = assemble_operands(*args)
-            log.whole = log.whole and is_safe(site, operands)
-            result = do(*operands)
+            result: Any = do(*operands)
+            handler = 0
         except BaseException as error:
-            handler = caught_by(site, error)
+            handler, result = caught_by(site, error), Raised(error)
             if not handler:
                 raise
-            log.append((site.key, Raised(error)))
-            return [handler, *no_leaves(site.result)]
         log.append((site.key, result))
-        caught = [0] * bool(site.catches)
-        if site.result is None:
-            return caught
-        if not accepts(site.result, observed_spec(result)):
-            changed = OpaqueResultChanged(f"{site.text} has given another type than before")
-            changed.early = number not in sites_after_stores(compiled.imp)
-            if site.rest is not None:
-                changed.rest = partial(do_the_rest, compiled.function, site.rest, args, result)
-            raise changed
-        return [*caught, *result_leaves_of(site.result, result)]
+        changed = list(map(contents, lists)) != before or any(map(differ, watched_now(compiled.function, hidden), had))
+        fits = handler or site.result is None or accepts(site.result, observed_spec(result))
+        if changed or not fits:
+            if not changed and log.whole and number not in sites_after_stores(compiled.imp):
+                raise Left(None)
+            pending, held = partial(_given, result), operands
+            return [EXIT, *no_leaves(site.result)]
+        if handler:
+            return [handler, *no_leaves(site.result)]
+        return [*([0] * site.has_flag), *([] if site.result is None else result_leaves_of(site.result, result))]
 
     return call
 
 
-def do_the_rest(function: FunctionType, rest: Rest, leaves: Sequence[Any], result: Any, args: Sequence[Any]) -> Any:
-    """Go on in Python after an operation that has given `result`."""
-    template = to_ssa_cached(function)
+def _given(result: Any) -> Any:
+    """What an operation gives that has given this."""
+    if isinstance(result, Raised):
+        raise result.error
+    return result
+
+
+def lists_in(templates: Sequence[Template], values: Iterable[Any]) -> list[Any]:
+    """The lists and dicts among values whose contents compiled code knows, to see whether they are changed."""
+    found: list[Any] = []
+    for template, value in zip(templates, values, strict=True):
+        if isinstance(template, ContainerT):
+            if type(value) in (list, dict):
+                found.append(value)
+            if template.kind in ("tuple", "list", "dict"):
+                found += lists_in(template.items, value.values() if template.kind == "dict" else value)
+    return found
+
+
+def watched_now(function: FunctionType, hidden: Sequence[tuple[Source, bool]]) -> list[list[Any]]:
+    """Hidden arguments as they are, with the items that compiled code reads."""
+    values = [(present(function, source), items) for source, items in hidden]
+    return [with_items(value) if items else [value] for value, items in values]
+
+
+def do_the_rest(
+    function: FunctionType,
+    site: OpaqueSite,
+    leaves: Sequence[Any],
+    pending: Callable[[], Any] | None,
+    operands: Sequence[Any],
+    args: Sequence[Any],
+) -> Any:
+    """Go on in Python at a site with frames. `operands` are those of the operation that gives what is pending."""
+    made = list(assembler(site.operands, len(leaves))(*leaves))
+    for number, place in site.given:
+        if operands:
+            made[number] = operands[place]
+    held = (*made, *args)
+    return _resumed(function, site, held, pending, 0)
+
+
+def _resumed(
+    function: FunctionType, site: OpaqueSite, held: Sequence[Any], pending: Callable[[], Any] | None, depth: int
+) -> Any:
+    """What the function at a depth returns, when those that it has called have been finished."""
+    frame = site.frames[depth]
+    python = function if frame.function is None else held[frame.function]
+    template = next(itertools.islice(nested_functions(to_ssa_cached(python)), frame.nested, None))
     way: list[Let] = []
     blocks: tuple[Block, ...] = (template.body,)
-    for block, place in rest.way:
+    for block, place in frame.way:
         way.append(blocks[block].statements[place])
         blocks = blocks_of(way[-1].op)
-    held = (*leaves, *args)
-    values = assembler(rest.values, len(held))(*held)
-    items = assembler(rest.items, len(held))(*held)
-    live = dict(zip(live_at(template, tuple(way)), values, strict=True))
-    return resume(template, function, tuple(way), live, lambda: result, items)
+    if depth + 1 < len(site.frames):
+        pending = partial(_resumed, function, site, held, pending, depth + 1)
+    elif site.again:
+        pending = None
+    items = assembler(frame.items, len(held))(*held)
+    return resume(template, python, tuple(way), [held[number] for number in frame.values], pending, items)

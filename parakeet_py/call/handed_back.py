@@ -17,29 +17,28 @@ code never frees it, and the call state keeps the array alive as long as compile
 When a result has another type than expected, compiled code cannot go on. If all that has happened so far can be
 replayed, the call is run by the evaluator, which does not repeat the operations but takes their results from a log.
 That is so when compiled code has only stored into memory of its own until then, and no array was given to a callee that
-might have changed it. Otherwise Python does the rest of the call, where all that it needs for that is at hand
-(`typed_ir/specialize/opaque/rest.py`), or the call ends in `OpaqueResultChanged`. The next compilation knows better.
+might have changed it. Otherwise compiled code is told to leave: it puts together what its variables hold, and Python
+does the rest of the call (`typed_ir/specialize/opaque/frame_states.py`). The next compilation knows better.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from types import FunctionType, NoneType, TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.errors import OpaqueResultChanged
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.tracebacks import is_own, placed
 from parakeet_py.base.types import Array, Object, Scalar, Type
-from parakeet_py.call.give_back import do_the_rest
+from parakeet_py.call.give_back import do_the_rest, sites_without_exit, watched_now
 from parakeet_py.call.handed_back_plans import C_TYPES, FLAGS, LOGGED, MAX_LOG, Perform, Plan, scalar_at
-from parakeet_py.call.load import Knowledge, present
-from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, differ, with_items
+from parakeet_py.call.load import Knowledge
+from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, differ
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
 from parakeet_py.llvm.codegen.arrays import slots_in
@@ -48,8 +47,7 @@ from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions
-from parakeet_py.typed_ir.specialize.type_names import with_article
+from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, descriptions
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -68,7 +66,7 @@ class HandedBack:
     fresh : does compiled code store only into memory of its own?
     guessed : are there operations that are taken to be out of reach?
     late : the numbers of places that may come after a store into other memory which is not undone
-    undone : is what has been stored into arguments undone when a call is given up?
+    must_replay : is a call always replayed when it is given up, at some place at least?
     """
 
     sites: tuple[tuple[int, OpaqueSite, tuple[Type, ...]], ...]
@@ -76,7 +74,7 @@ class HandedBack:
     fresh: bool
     guessed: bool
     late: tuple[int, ...] = ()
-    undone: bool = False
+    must_replay: bool = False
 
     @classmethod
     def by(cls, compiled: Compiled, undone: bool = False) -> HandedBack:
@@ -87,7 +85,8 @@ class HandedBack:
         fresh = stores_only_into_its_own(compiled.imp)
         guessed = bool(compiled.specialization.guessed)
         late = () if undone else tuple(sorted(sites_after_stores(compiled.imp)))
-        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed, late, undone)
+        must_replay = undone or bool(sites_without_exit(compiled))
+        return cls(tuple(left.values()), compiled.read_after_opaque, fresh, guessed, late, must_replay)
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -145,7 +144,18 @@ class OpaqueCalls:
 class CallState:
     """What one call keeps: the objects compiled code holds references to, and a log of what it has done."""
 
-    __slots__ = ("calls", "exception", "globals", "kept", "log", "logged", "safe")
+    __slots__ = (
+        "calls",
+        "changed",
+        "exception",
+        "globals",
+        "kept",
+        "log",
+        "logged",
+        "operands",
+        "pending",
+        "safe",
+    )
 
     def __init__(self, calls: OpaqueCalls) -> None:
         self.calls = calls
@@ -154,7 +164,10 @@ class CallState:
         self.log: list[tuple[Key, Any]] = []
         self.logged = 0  # bytes of arrays in the log
         self.safe = True  # can the call be replayed by the log?
-        self.globals = [*self.now()]
+        self.globals = self.now()
+        self.changed = False  # has an operation changed one of them, or a list that it was given?
+        self.operands: Sequence[Any] = ()  # of an operation that is given lists
+        self.pending: Callable[[], Any] | None = None  # what the operation gives at which compiled code is left
 
     def keep(self, value: Any) -> None:
         entry = self.kept.setdefault(id(value), [value, 0])
@@ -182,11 +195,11 @@ class CallState:
             ctypes.c_int64.from_address(results).value = handler
             if self.safe and plan.evaluated:
                 self.note(plan.site.key, Raised(error))
-            if self.calls.hidden and self.replaced(plan) is not None:
-                raise OpaqueResultChanged(f"{_where(plan.site)}: {self.replaced(plan)}")
+            if self.has_changed(plan):
+                self.leave(plan, results + 8, partial(_raise, error))
         return handler != 0
 
-    def settle(self, plan: Plan, ctx: int, arguments: int, results: int, result: Any) -> int:
+    def settle(self, plan: Plan, results: int, result: Any) -> int:
         """Write a result, if it is as compiled code expects it."""
         assert plan.result is not None
         if type(result) is not plan.accepted and not (
@@ -198,40 +211,25 @@ class CallState:
         ):
             found = observed_spec(result)
             if not accepts(plan.result, found):
-                site = plan.site
-                self.calls.learn(site.key, result)
-                what = f"{site.text} has given {_kind(result)}, not what it gave before"
-                return self.leave(what, plan, ctx, arguments, result)
+                self.calls.learn(plan.site.key, result)
+                return self.leave(plan, results, lambda: result)
         self.put(results, plan.result, result)
         return 0
 
-    def now(self) -> Iterator[list[Any]]:
+    def now(self) -> list[list[Any]]:
         """The hidden arguments as they are, with the items that compiled code reads."""
-        for source, items in self.calls.hidden:
-            value = present(self.calls.function, source)
-            yield with_items(value) if items else [value]
+        return watched_now(self.calls.function, self.calls.hidden)
 
-    def replaced(self, plan: Plan) -> str | None:
-        """Has Python code bound what is in use here anew, or changed a list or dict that is?"""
-        calls, site = self.calls, plan.site
-        for (source, _), now, had in zip(calls.hidden, self.now(), self.globals, strict=True):
-            if differ(now, had):
-                calls.learn(site.key, CHANGED)
-                return f"{site.text} has changed {source[-1]}, which is in use here"
-        return None
+    def look_for_changes(self, plan: Plan, results: int, result: Any) -> int:
+        """Compiled code cannot go on if Python code has bound anew, or changed, what it uses."""
+        return self.leave(plan, results, lambda: result) if self.has_changed(plan) else 0
 
-    def look_at_globals(self, plan: Plan, ctx: int, arguments: int, result: Any) -> int:
-        """Compiled code cannot go on if what it has read has been replaced."""
-        what = self.replaced(plan)
-        if what is None:
-            return 0
-        self.safe = False  # operations before this one have seen something else
-        return self.leave(what, plan, ctx, arguments, result)
-
-    def refuse_changed_lists(self, plan: Plan) -> NoReturn:
-        """An operation has changed a list or dict that it was given, of which compiled code has the items."""
-        self.calls.learn(plan.site.key, CHANGED)
-        raise OpaqueResultChanged(f"{_where(plan.site)}: {plan.site.text} has changed a list or dict it was given")
+    def has_changed(self, plan: Plan) -> bool:
+        self.changed = self.changed or any(map(differ, self.now(), self.globals))
+        if self.changed:
+            self.calls.learn(plan.site.key, CHANGED)
+            self.safe = False  # operations before this one have seen something else
+        return self.changed
 
     def note(self, key: Key, result: Any) -> None:
         """Log an operation, as long as that costs little memory."""
@@ -244,21 +242,29 @@ class CallState:
             self.forget_log()
 
     def forget_log(self) -> None:
-        """The call cannot be replayed from here on."""
+        """The call cannot be replayed from here on, if there is another way to go on."""
+        if self.calls.handed_back.must_replay:
+            return
         self.safe = False
         self.log.clear()
 
-    def leave(self, what: str, plan: Plan, ctx: int, arguments: int, result: Any) -> int:
-        """The call cannot go on in compiled code: Python replays it, or does the rest of it."""
-        site, calls = plan.site, self.calls
+    def leave(self, plan: Plan, results: int, pending: Callable[[], Any]) -> int:
+        """Compiled code cannot go on behind an operation: Python replays the call, or does the rest of it when it has
+        been given the state."""
         if self.safe:
-            _pending.log = (calls, self.log)
+            _pending.log = (self.calls, self.log)
             return OPAQUE_AGAIN
-        if site.rest is None or calls.handed_back.undone:
-            hint = "the call is abandoned in the middle; the next ones will be right"
-            raise OpaqueResultChanged(f"{_where(site)}: {what} ({hint})")
+        assert plan.site.exits, plan.site.text
+        self.pending = pending
+        ctypes.memset(results - 8, 0, 8 * plan.slots)
+        ctypes.c_int64.from_address(results - 8).value = EXIT
+        return 0
+
+    def go_on(self, plan: Plan, ctx: int, arguments: int) -> int:
+        """Python does the rest of the call, with what the variables hold."""
         leaves = self.take(ctx, arguments, plan.types)
-        _pending.log = (calls, partial(do_the_rest, calls.function, site.rest, leaves, result))
+        rest = partial(do_the_rest, self.calls.function, plan.site, leaves, self.pending, self.operands)
+        _pending.log = (self.calls, rest)
         return OPAQUE_AGAIN
 
     # ---- operands and results ------------------------------------------------------------------------------------
@@ -322,14 +328,8 @@ def _word(address: int) -> int:
 _object_at: Any = ctypes.py_object.from_address  # its value: the object that the word at an address points to
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.ndim} axes of {value.dtype}"
-    return "None" if value is None else with_article(type(value).__name__)
-
-
-def _where(site: OpaqueSite) -> str:
-    return f"{site.trace[0].filename}:{site.trace[0].line}" if site.trace else f"line {site.line}"
+def _raise(error: BaseException) -> Any:
+    raise error
 
 
 # ---- what can be replayed --------------------------------------------------------------------------------------------

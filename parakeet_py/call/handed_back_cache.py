@@ -38,9 +38,9 @@ from parakeet_py.signature.serialization import (
 from parakeet_py.signature.serialization import value_from_json as decoded
 from parakeet_py.signature.specs import Signature
 from parakeet_py.typed_ir.specialize.observed import agree
-from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, Rest
+from parakeet_py.typed_ir.specialize.opaque.sites import FrameState, OpaqueSite
 
-register(Pos, TraceEntry, OpaqueSite, Rest, Array, Scalar, Object, HandedBack)
+register(Pos, TraceEntry, OpaqueSite, FrameState, Array, Scalar, Object, HandedBack)
 _MALFORMED = (NotPortable, KeyError, TypeError, ValueError, AttributeError)
 
 

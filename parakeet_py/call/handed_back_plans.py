@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import ctypes
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
+from parakeet_py.call.give_back import lists_in
 from parakeet_py.frontend.evaluate.evaluator import contents
 from parakeet_py.frontend.evaluate.operation_text import operation_text
 from parakeet_py.llvm.codegen.arrays import slots_in
@@ -32,7 +33,7 @@ from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarS
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
 from parakeet_py.typed_ir.specialize.opaque.purity import holds_array, is_pure
-from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
+from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, makes_lists
 
 MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be replayed; objects count as an eighth of it
 FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
@@ -67,9 +68,9 @@ class Plan:
         self.site, self.types, self.late = site, types, late
         self.result = site.result
         self.evaluated = site.operation not in _NOT_EVALUATED
-        self.lists = any(map(_makes_lists, site.operands))
+        self.lists = makes_lists(site) and site.operation != "same"
         kinds = [] if site.result is None else result_types(site.result)
-        self.slots = bool(site.catches) + sum(map(slots_in, kinds))
+        self.slots = site.has_flag + sum(map(slots_in, kinds))
         self.used = frozenset(leaf for operand in site.operands for leaf in leaves_in(operand))
         given = [kind for number, kind in enumerate(types) if number in self.used]
         self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in given)
@@ -86,30 +87,21 @@ class Plan:
 
     def performer(self, hidden: bool) -> Perform:
         """The function for this operation. `hidden`: globals have to be looked at afterwards."""
-        return _Writer(self, hidden).function()
+        return _go_on(self) if self.site.operation == CONTINUE else _Writer(self, hidden).function()
+
+
+def _go_on(plan: Plan) -> Perform:
+    """Python does the rest of the call."""
+
+    def perform_call(state: Any, ctx: int, arguments: int, results: int) -> int:
+        return state.go_on(plan, ctx, arguments)  # type: ignore[no-any-return]
+
+    return perform_call
 
 
 def _flags(writeable: bool) -> int:
     """Those of an array in C order that say how it may be used."""
     return Flags.C | Flags.ALIGNED | (Flags.WRITEABLE if writeable else 0)
-
-
-def _makes_lists(template: Template) -> bool:
-    if not isinstance(template, ContainerT):
-        return False
-    return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
-
-
-def _lists_in(templates: Sequence[Template], values: Iterable[Any]) -> list[Any]:
-    """The lists and dicts among values whose contents compiled code knows, to see whether they are changed."""
-    found: list[Any] = []
-    for template, value in zip(templates, values, strict=True):
-        if isinstance(template, ContainerT):
-            if type(value) in (list, dict):
-                found.append(value)
-            if template.kind in ("tuple", "list", "dict"):
-                found += _lists_in(template.items, value.values() if template.kind == "dict" else value)
-    return found
 
 
 def scalar_at(address: int, dtype: str, python: bool) -> Any:
@@ -136,26 +128,26 @@ class _Writer:
         operands = [self.operand(template) for template in self.plan.site.operands]
         self.look_for_arrays(operands)
         call = operation_text(self.plan.site.operation, operands, self.plan.site.keywords, self.names)
-        look_at_lists = self.plan.lists and self.plan.site.operation != "same"
-        if look_at_lists:
-            self.names |= {"templates": self.plan.site.operands, "lists_in": _lists_in, "contents": contents}
-            self.put(f"lists = lists_in(templates, ({', '.join(operands)},))")
+        if self.plan.lists:
+            self.names |= {"templates": self.plan.site.operands, "lists_in": lists_in, "contents": contents}
+            self.put(f"state.operands = ({', '.join(operands)},)")
+            self.put("lists = lists_in(templates, state.operands)")
             self.put("before = [*map(contents, lists)]")
         if self.plan.site.catches:
-            self.names["handler"] = _Word.from_address
             self.put("try:")
             self.put(call, 2)
             self.put("except BaseException as error:")
+            self.look_at_lists(2)
             self.put("if not state.catch(plan, results, error):", 2)
             self.put("raise", 3)
             self.put("return 0", 2)
-            self.put("handler(results).value = 0")
-            self.put("results += 8")
         else:
             self.put(call)
-        if look_at_lists:
-            self.put("if [*map(contents, lists)] != before:")
-            self.put("state.refuse_changed_lists(plan)", 2)
+        self.look_at_lists()
+        if self.plan.site.has_flag:
+            self.names["flag"] = _Word.from_address
+            self.put("flag(results).value = 0")
+            self.put("results += 8")
         self.log()
         self.check_and_store()
         self.put("return 0")
@@ -163,6 +155,12 @@ class _Writer:
         exec(compile(text, __file__, "exec"), self.names)
         made: Perform = self.names["perform_call"]
         return made
+
+    def look_at_lists(self, depth: int = 1) -> None:
+        """Has the operation changed a list or dict that it was given, of which compiled code has the items?"""
+        if self.plan.lists:
+            self.put("if [*map(contents, lists)] != before:", depth)
+            self.put("state.changed = True", depth + 1)
 
     def operand(self, template: Template) -> str:
         """The name of an operand, which has been put together."""
@@ -184,7 +182,7 @@ class _Writer:
         offset = 0
         for number, kind in enumerate(self.plan.types):
             x = f"x{number}"
-            if number not in self.plan.used:  # is there for the rest
+            if number not in self.plan.used:
                 fields.append((f"p{number}", _Word * slots_in(kind)))
                 offset += 8 * slots_in(kind)
                 continue
@@ -285,13 +283,13 @@ class _Writer:
             self.put(f"if {condition}:")
             for line in store or ["pass"]:
                 self.put(line, 2)
-            self.put("elif status := state.settle(plan, ctx, arguments, results, result):")
+            self.put("elif status := state.settle(plan, results, result):")
             self.put("return status", 2)
         else:
-            self.put("if status := state.settle(plan, ctx, arguments, results, result):")
+            self.put("if status := state.settle(plan, results, result):")
             self.put("return status", 2)
-        if self.hidden:
-            self.put("if status := state.look_at_globals(plan, ctx, arguments, result):")
+        if self.hidden or self.plan.lists:
+            self.put("if status := state.look_for_changes(plan, results, result):")
             self.put("return status", 2)
 
     def usual(self, expected: Spec | None, result: str, offset: int) -> tuple[str, list[str]]:

@@ -357,12 +357,14 @@ class Routine:
 
 @record
 class Opaque:
-    """Call back into Python through call site `site`; array results come back owned by Python (base set)."""
+    """Call back into Python through call site `site`; array results come back owned by Python (base set). With
+    `leaves`, the function does not go on after it."""
 
     outs: Bounds
     site: int
     args: Operands
     pos: Pos
+    leaves: bool = False
 
 
 @record

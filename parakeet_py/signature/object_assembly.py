@@ -11,7 +11,7 @@ import itertools
 import keyword
 import math
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,7 +39,8 @@ class ContainerT:
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
     not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
     rows_of: a list of lists, from where each begins (and the last one ends) in a list of all their items; empty_lists:
-    of so many empty ones. range_after: an iterator over what follows an item of a range.
+    of so many empty ones. range_after: an iterator over what follows an item of a range; items_after: over what follows
+    so many items.
     """
 
     kind: str
@@ -70,6 +71,13 @@ def _readonly(array: Any) -> Any:
 def _range_after(start: int, stop: int, step: int, item: int) -> Iterator[int]:
     """What is left of a range after one of its items."""
     return iter(range(item + step, stop, step))
+
+
+def _items_after(items: Iterable[Any], count: int) -> Iterator[Any]:
+    """An iterator over the items from there on, which sees what happens to a list meanwhile."""
+    left = iter(items)
+    next(itertools.islice(left, count, count), None)
+    return left
 
 
 def _copies(rows: Any) -> list[Any]:
@@ -109,7 +117,7 @@ def _chosen(fixed: Sequence[bool], tags: Sequence[int], *options: Any) -> list[A
 _MADE_BY: dict[str, Callable[..., Any]] = {
     "slice": slice, "range": range, "dict_of": dict, "set_of": set, "items_of": list, "readonly": _readonly,
     "copies_of": _copies, "arrays_of": _arrays, "rows_of": _rows, "empty_lists": _empty_lists,
-    "range_after": _range_after,
+    "range_after": _range_after, "items_after": _items_after,
 }  # fmt: skip
 
 

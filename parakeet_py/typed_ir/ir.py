@@ -432,12 +432,14 @@ class Routine:
 @record
 class Opaque:
     """Call back into Python: `site` indexes the function's `opaque_sites`; args are the leaves its template names.
-    Outs are the leaves of the observed result type; a result of another type leaves the function."""
+    Outs are the leaves of the observed result type; a result of another type leaves the function. With `leaves`, this
+    always leaves it: Python does the rest of the call with these leaves."""
 
     TEXT = "opaque {site}({args})"
 
     site: int
     args: Operands
+    leaves: bool = False
 
 
 @record

@@ -22,7 +22,7 @@ from hypothesis import currently_in_test_context
 from hypothesis import note as noted
 
 from parakeet_py import options
-from parakeet_py.base.errors import DeoptimizedError, OpaqueResultChanged, UnsupportedError
+from parakeet_py.base.errors import DeoptimizedError, UnsupportedError
 from tests.backends import BACKENDS, INTERPRETERS, accelerated
 from tests.corpus import Case, Difference, Outcome, assert_same, leaves_of, outcome
 from tests.property.random_expressions import MODULES, CountTurns, Turns
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 STAGES = {"typed_ir": ("typed_ir",), "imp": ("imp",), "native": ("native-1", "native-2")}
 
-GIVEN_UP = (DeoptimizedError, OpaqueResultChanged)
+GIVEN_UP = (DeoptimizedError,)
 """How a call may end whose values turn out to have other types, when Python can no longer run it from the beginning."""
 
 OVERFLOW = "Python integer result does not fit in 64 bits"

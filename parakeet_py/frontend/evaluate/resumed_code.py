@@ -21,7 +21,7 @@ in the middle of an iteration:
         <what the loop carries>
 
 If the last statement of the way is itself a loop, the code begins before its next iteration, and `values` has what the
-loop carries.
+loop carries. With `again`, the code begins with the last statement instead.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from __future__ import annotations
 import ast
 import itertools
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from parakeet_py.base.grammar import free_variables
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.evaluator import Evaluation, Hooks
 from parakeet_py.frontend.evaluate.nodes import parameters, where_of
-from parakeet_py.frontend.evaluate.python_code import Writer
+from parakeet_py.frontend.evaluate.python_code import Code, Writer
 from parakeet_py.frontend.ssa import Block, Function, Let, Var
 
 Way = tuple[Let, ...]
@@ -58,8 +58,16 @@ def way_to(function: Function, let: Let) -> Way:
     return search(function.body)
 
 
-def live_at(function: Function, way: Way) -> tuple[Var, ...]:
-    """The variables that have a value at a place and are read after it."""
+def nested_functions(function: Function) -> Iterator[Function]:
+    """A function, and those that are made in it, in a fixed order."""
+    yield function
+    for let in function.statements():
+        if isinstance(let.op, ssa.MakeClosure):
+            yield from nested_functions(let.op.function)
+
+
+def live_at(function: Function, way: Way, again: bool = False) -> tuple[Var, ...]:
+    """The variables that have a value at a place and are read after it, or (`again`) by the last statement, too."""
     known = {param.var for param in function.params} | set(function.captures)
     read: set[Var] = set()
     block = function.body
@@ -68,6 +76,9 @@ def live_at(function: Function, way: Way) -> tuple[Var, ...]:
         known.update(out for one in block.statements[:at] for out in one.outs)
         read.update(free_variables(Block(block.statements[at + 1 :], block.results)))
         op, last = let.op, place == len(way) - 1
+        if again and last:
+            read.update(free_variables(Block((let,), ())))
+            break
         inside = None if last else next(one for one in ssa.blocks_of(op) if _is_in(one, way[place + 1]))
         if isinstance(op, _LOOPS):
             known.update(op.params)
@@ -88,16 +99,17 @@ def live_at(function: Function, way: Way) -> tuple[Var, ...]:
 class ResumedWriter(Writer):
     """Makes the code of the rest of a function. Its parameters are `.pending`, the iterators, and the live values."""
 
-    def __init__(self, function: Function, way: Way) -> None:
+    def __init__(self, function: Function, way: Way, again: bool = False) -> None:
         super().__init__(function)
         self.way = way
+        self.again = again
         self.free.clear()
         self.captures, self.nested = (), Writer
         for let in function.statements():  # what loops end with has one name, whichever of their copies gives it
             if isinstance(let.op, _LOOPS):
                 ends = let.outs[int(let.op.stoppable) :]
                 self.names.update(zip(ends, map(self.name, let.op.params), strict=True))
-        self.live = [self.name(var) for var in live_at(function, way)]
+        self.live = [self.name(var) for var in live_at(function, way, again)]
         self.parameters = set(self.live)
         self.iterators: list[str] = []
 
@@ -116,6 +128,8 @@ class ResumedWriter(Writer):
 
     def rest_of(self, let: Let) -> list[ast.stmt]:
         """What is left to do of a statement on the way."""
+        if self.again and not self.way:
+            return self.under(self.error_states(let), self.let(let))
         match let.op:
             case ssa.If(_, then, orelse):
                 arm = then if _is_in(then, self.way[0]) else orelse
@@ -162,15 +176,31 @@ def _is_in(block: Block, let: Let) -> bool:
     return any(one is let for one in block.statements)
 
 
+_MAX_CODES = 256
+_codes: dict[tuple[int, tuple[int, ...], bool], tuple[Function, Code]] = {}
+
+
+def _code_at(function: Function, way: Way, again: bool) -> Code:
+    """The code of the rest of a function, made once."""
+    key = (id(function), tuple(map(id, way)), again)
+    found = _codes.get(key)
+    if found is None or found[0] is not function:
+        if len(_codes) >= _MAX_CODES:
+            _codes.clear()
+        found = _codes[key] = function, ResumedWriter(function, way, again).finish()
+    return found[1]
+
+
 def resume(
     function: Function,
     python: types.FunctionType,
     way: Way,
-    values: Mapping[Var, Any],
-    pending: Callable[[], Any],
+    values: Sequence[Any],
+    pending: Callable[[], Any] | None = None,
     items: Sequence[Iterator[Any]] = (),
 ) -> Any:
-    """The result of the rest of a function; see above."""
-    code = ResumedWriter(function, way).finish()
+    """The result of the rest of a function; see above. `values` are in the order of `live_at`; without `pending`, the
+    last statement of the way is done again."""
+    code = _code_at(function, way, pending is None)
     run = Hooks(Evaluation(None, None, [], tuple), code, python, (), (function,)).made(None, None)
-    return run(pending, *items, *(values[var] for var in live_at(function, way)))
+    return run(pending, *items, *values)

@@ -310,7 +310,7 @@ def _boxed_as(lo: Lowering, arg: Operand, wanted: Type) -> Operand:
 def _opaque(lo: Lowering, outs: tuple[Var, ...], op: typed.Opaque) -> None:
     lo.need_host()
     args = tuple([_boxed_as(lo, arg, wanted.type) for arg, wanted in zip(lo.operands(op.args), op.args, strict=True)])
-    lo.sink.append(imp.Opaque(tuple(lo.bind(out) for out in outs), op.site, args, lo.pos))
+    lo.sink.append(imp.Opaque(tuple(lo.bind(out) for out in outs), op.site, args, lo.pos, op.leaves))
 
 
 def _call(lo: Lowering, outs: tuple[Var, ...], op: typed.Call) -> None:

@@ -119,10 +119,16 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
     return frozenset(before - after)
 
 
-def sites_after_stores(function: Function) -> frozenset[int]:
-    """The opaque sites that may be reached after a store outside the function's own memory."""
+def sites_after_stores(function: Function, changing: Collection[int] = ()) -> frozenset[int]:
+    """The opaque sites that may be reached after a store outside the function's own memory, or after one of those that
+    are `changing` something."""
     made = own_memory(function)
     found: set[int] = set()
+
+    def changes(statement: Statement) -> bool:
+        if isinstance(statement, Opaque):
+            return statement.site in changing
+        return _stores_outside(function, made, statement)
 
     def visit(block: Block, stored: bool) -> bool:
         for statement in block.statements:
@@ -130,9 +136,9 @@ def sites_after_stores(function: Function) -> frozenset[int]:
                 found.add(statement.site)
             inner = blocks_of(statement)
             again = isinstance(statement, For | While | Parallel)
-            start = stored or (again and any(_stores_outside(function, made, one) for b in inner for one in walk(b)))
+            start = stored or (again and any(changes(one) for b in inner for one in walk(b)))
             ends = [visit(one, start) for one in inner]
-            stored = stored or any(ends) or _stores_outside(function, made, statement)
+            stored = stored or any(ends) or changes(statement)
         return stored
 
     visit(function.body, False)

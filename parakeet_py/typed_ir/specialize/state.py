@@ -131,7 +131,6 @@ class PythonState:
         self.guess = guess  # operations that were never seen are out of reach
         self.guessed: list[NeedObservation] = []
         self.sites: list[OpaqueSite] = []
-        self.given: set[ir.Var] = set()  # arrays and objects that Python has given
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
         self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made, see `random_generators`

@@ -398,6 +398,16 @@ class Namespace:
     cells: dict[str, Any] = field(default_factory=dict)
 
 
+@record
+class Turn:
+    """Where a `for` loop is in what it goes through: at the item of a range, or at the one with this index; or what is
+    `left` of it."""
+
+    iterable: Value
+    index: ir.Operand = ir.ZERO
+    left: Callable[[], Value] | None = None
+
+
 @record(frozen=False)
 class Frame:
     """One inlined call."""
@@ -413,6 +423,7 @@ class Frame:
     pos: ssa.Pos = ssa.Pos(1, 0, 1, 0)  # of the statement that was entered last
     path: tuple[Any, ...] = ()  # the calls that lead to it: where they are, and what they call
     consumer: Callable[[Value], Value] | None = None  # of a generator that is gone through: what is done with an item
+    turns: dict[int, Turn] = field(default_factory=dict)  # of the loops around it, by `id`
 
 
 def py(value: bool | int | float | complex) -> ScalarV:

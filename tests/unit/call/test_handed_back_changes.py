@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.base.errors import FallbackWarning, OpaqueResultChanged, UnsupportedError
+from parakeet_py.base.errors import FallbackWarning, UnsupportedError
 from tests.helpers.handed_back_calls import compiled, hidden, identity, x4
 
 pytestmark = pytest.mark.filterwarnings("error::parakeet_py.base.errors.FallbackWarning")
@@ -155,8 +155,7 @@ def test_arrays_that_may_have_been_changed_are_not_told_again() -> None:
     made = accelerate(function)
     for _ in range(2):
         made(np.zeros(2))
-    with pytest.raises(OpaqueResultChanged):
-        made(np.full(2, 10.0))
+    assert made(np.full(2, 10.0)).tolist() == [11, 11]
     assert made(np.full(2, 10.0)).tolist() == [11, 11]
     assert made(np.zeros(2)).tolist() == [2, 2]
 

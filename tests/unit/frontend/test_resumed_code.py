@@ -84,8 +84,7 @@ def stopped_at(python: FunctionType, number: int) -> tuple[Callable[..., Any], C
             return first(*args)
         except Stopped as stopped:
             state = stopped
-        live = dict(zip(live_at(function, state.way), state.live, strict=True))
-        return resume(function, python, state.way, live, lambda: state.value, state.items)
+        return resume(function, python, state.way, state.live, lambda: state.value, state.items)
 
     return call, lambda: done
 
@@ -162,7 +161,7 @@ def test_entry_at_the_header_of_a_loop() -> None:
     way = way_to(function, loop)
     for done in range(4):
         carried = {"total": sum(range(done)), "last": done - 1 if done else None}
-        values = {var: carried.get(var.name, 20) for var in live_at(function, way)}
+        values = [carried.get(var.name, 20) for var in live_at(function, way)]
         assert resume(function, python, way, values, lambda: None, [iter(range(done, 20))]) == python(20)
 
 

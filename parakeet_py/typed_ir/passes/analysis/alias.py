@@ -7,7 +7,8 @@ two variables may alias if their sets meet, unless one is memory that was new wh
 overlap at most where both are only read, which orders nothing), else they are one atom.
 
 Python code behind an `Opaque` may read and write every parameter, all that was ever handed to such code and all that
-came from it (the *world*), and what it returns may be a view of any of that. A `Call` reads the arrays it is given,
+came from it (the *world*), and what it returns may be a view of any of that; one that leaves the function writes
+nothing that would be read after it. A `Call` reads the arrays it is given,
 writes those it says it stores into, and may give views of them if what it gives is not fresh.
 """
 
@@ -171,6 +172,8 @@ class Aliases:
                         self._flow(init, param)
                         self._flow(result, param)
                         self._flow(param, out)
+                case Opaque(leaves=True):
+                    pass  # nothing comes after it
                 case Opaque(_, args):
                     self._handed_over += [arg for arg in args if isinstance(arg, Var) and isinstance(arg.type, Array)]
                     for out in outs:
@@ -222,9 +225,12 @@ class Aliases:
         for array in arrays_written(op):
             effects.writes |= self.atoms(array)
         match op:
-            case Opaque():
+            case Opaque(_, args, leaves):
                 effects.reads |= self.world
-                effects.writes |= self.world
+                effects.writes |= _NONE if leaves else self.world
+                for arg in args if leaves else ():
+                    if isinstance(arg, Var) and isinstance(arg.type, Array):
+                        effects.reads |= self.atoms(arg)
                 effects.fails = effects.calls = True
             case Call(_, args, fails=fails):
                 for arg in args:

@@ -88,9 +88,9 @@ class Simplifier(ArraySimplifier):
                 return self.loop(let, let.op)
             case ir.Check():
                 return self.check(let, let.op)
-            case ir.Opaque(site, args):
+            case ir.Opaque(site, args, leaves):
                 exact = self.exact(args)
-                return None if exact is args else (Let(let.outs, ir.Opaque(site, exact), let.pos),)
+                return None if exact is args else (Let(let.outs, ir.Opaque(site, exact, leaves), let.pos),)
             case ir.Alloc() | ir.Map() | ir.Reduce() | ir.Scan() | ir.Compress() | ir.AnyView():
                 new = self.descend(let)
                 made = new[0] if new else let

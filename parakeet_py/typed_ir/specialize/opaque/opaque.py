@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.base.callee_effects import effects_of, is_fresh, is_of_numpy
-from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Object, Scalar, Type
+from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
 from parakeet_py.frontend.evaluate.kept_closures import uses_up
@@ -29,13 +29,13 @@ from parakeet_py.typed_ir.specialize.containers import dict_items, owned_contain
 from parakeet_py.typed_ir.specialize.forms import array_of, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
+from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
 from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
-from parakeet_py.typed_ir.specialize.opaque.rest import rest_after
 from parakeet_py.typed_ir.specialize.opaque.sites import (
+    TRUTHS,
     OpaqueSite,
-    is_pure_site,
     is_rare,
     raise_caused,
     raise_it,
@@ -114,7 +114,6 @@ def _listed(s: Context, value: Value) -> Value:
 
 
 _CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
-_TRUTHS = ("compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
 _BOOL = ScalarSpec("bool", True)
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 
@@ -140,8 +139,10 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
             return MethodV(values[0], let.op.name)  # looked up when it is called
         if seen is not None and s.loops.looping:
             raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
-    result = _BOOL if operation in _TRUTHS else None
-    return emit_opaque(s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs), let=let)
+    result = _BOOL if operation in TRUTHS else None
+    return emit_opaque(
+        s, operation, values, keywords, key, reason, result, wants_result=bool(let.outs), is_statement=True
+    )
 
 
 def opaque_box(s: Context, value: Value, reason: str = "values of different types meet") -> ObjectV:
@@ -174,10 +175,9 @@ def emit_opaque(
     result: Spec | None,
     *,
     wants_result: bool = True,
-    let: ssa.Let | None = None,
+    is_statement: bool = False,
 ) -> Value | None:
-    """Emit an opaque call whose result has the spec `result`, or else the observed one; it is all of the statement
-    `let`."""
+    """Emit an opaque call whose result has the spec `result`, or else the observed one; is it all of a statement?"""
     if s.elements.in_body:
         inside = "a recursive function" if s.procedures.active else "an element function of a parallel operator"
         raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
@@ -235,10 +235,8 @@ def emit_opaque(
     made_site = OpaqueSite(
         operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
     )
-    if let is not None and wants_result:
-        pure = all(map(is_pure_site, (*s.python.sites, made_site)))
-        made_site = replace(made_site, rest=rest_after(s, let, pure, leaves))
-    site = s.add_site(made_site)
+    exit = exit_block(s, (*values, *keywords.values())) if is_statement else None
+    site = s.add_site(replace(made_site, exits=exit is not None))
     roots = frozenset(root for value in values for root in roots_of(value))
     given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
     if may_store(operation, values, tuple(keywords)):
@@ -249,11 +247,14 @@ def emit_opaque(
         s.shadows.keep(given, bool(s.loops.looping))
     elif any(isinstance(value, ObjectV) for value in values[1:]) and isinstance(result, ArraySpec):
         s.shadows.keep(OF_OBJECTS, bool(s.loops.looping))  # of a function of NumPy's, as `frombuffer`
-    kinds = [PYINT] * bool(catches) + ([] if result is None else result_types(result))
+    flagged = exit is not None or bool(catches)
+    kinds = [PYINT] * flagged + ([] if result is None else result_types(result))
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
-    s.python.given.update(out for out in outs if isinstance(out.type, Array | Object))
+    flag = outs.pop(0) if flagged else ir.ZERO
+    if exit is not None:
+        leave_by(s, flag, exit)
     if catches:
-        s.guards[-1].stay_if_zero(s, outs.pop(0))
+        s.guards[-1].stay_if_zero(s, flag)
     if result is None:
         return None
     fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))

@@ -8,23 +8,28 @@ from typing import Any
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.tracebacks import TraceEntry
 from parakeet_py.frontend.evaluate.evaluator import Key
-from parakeet_py.signature.object_assembly import StaticT, Template
+from parakeet_py.signature.object_assembly import ContainerT, StaticT, Template
 from parakeet_py.signature.random_states import given_left, given_words
 from parakeet_py.signature.specs import Spec
-from parakeet_py.typed_ir.specialize.opaque.purity import is_pure
+from parakeet_py.typed_ir.specialize.observed import ANY
+from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, is_pure
 
 
 @record
-class Rest:
-    """How Python goes on after an operation.
+class FrameState:
+    """Where one function of those that are running stands, and what its variables hold.
 
-    `way` leads to the statement: for each statement on it, the number of its block in the one before, and its number
-    in the block. `values` are the live variables, in the order of `live_at`, and `items` the iterators of `for` loops,
-    made of the leaves of the operation and the arguments of the call.
+    `function` is the number of the operand that is the Python function in whose source it stands (None: the decorated
+    one), `nested` its number among the functions nested in that one (0: itself). `way` leads to the statement: for each
+    statement on it, the number of its block in the one before, and its number in the block. `values` are the live
+    variables, in the order of `live_at`: numbers of operands of the site, behind which come the arguments of the call.
+    `items` are iterators of the `for` loops on the way, made of these.
     """
 
+    function: int | None
+    nested: int
     way: tuple[tuple[int, int], ...]
-    values: tuple[Template, ...]
+    values: tuple[int, ...]
     items: tuple[Template, ...]
 
 
@@ -36,7 +41,11 @@ class OpaqueSite:
     outermost function first. `regular`: whenever the evaluator does the operation of this key,
     compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
     handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
-    may have methods in Python, which it may run. `rest`: what is needed to go on in Python after it.
+    may have methods in Python, which it may run. With `exits`, the first result is `EXIT` where compiled code cannot go
+    on: it then comes to a site with `frames`, at which Python does the rest of the call. These are the functions that
+    are running, outermost first; the innermost one goes on behind its statement, which has given what the operation
+    gave, or with `again` does it anew. `given` are pairs: the number of an operand here, and of the operand of the
+    operation that is the same object.
     """
 
     operation: str
@@ -51,7 +60,19 @@ class OpaqueSite:
     regular: bool = True
     catches: tuple[tuple[type[BaseException], ...], ...] = ()
     foreign: bool = False
-    rest: Rest | None = None
+    exits: bool = False
+    frames: tuple[FrameState, ...] = ()
+    again: bool = False
+    given: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def has_flag(self) -> bool:
+        """Does the first result say how compiled code goes on?"""
+        return self.exits or bool(self.catches)
+
+
+EXIT = -1
+CONTINUE = "continue"  # the operation of sites with frames
 
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
@@ -60,12 +81,16 @@ def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
 
 
 def _is_shown(site: OpaqueSite) -> bool:
+    if site.operation in ("same", CONTINUE):
+        return False
     called = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
-    return site.operation != "same" and called is not given_words and called is not given_left
+    return called is not given_words and called is not given_left
 
 
 def is_pure_site(site: OpaqueSite) -> bool:
     """Is this a call that changes nothing outside?"""
+    if site.operation == CONTINUE:
+        return True  # of compiled code, which it ends
     if site.operation != "call" or not isinstance(site.operands[0], StaticT) or site.foreign:
         return False
     return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
@@ -81,12 +106,45 @@ def is_harmless(site: OpaqueSite) -> bool:
     )
 
 
+def may_not_go_on(site: OpaqueSite, reads_late: bool) -> bool:
+    """May compiled code have to be left at this operation, for another reason than an exception? `reads_late`: it reads
+    globals that Python code could replace."""
+    if site.operation in (CONTINUE, "same"):
+        return False
+    target = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
+    known = site.operation == "call" and (
+        is_rare(target) or target is given_words or target is given_left or any(target is one for one in OF_RANDOM)
+    )
+    if known:
+        return False
+    if makes_lists(site) or (reads_late and not is_harmless(site)):
+        return True
+    return site.result is not None and site.result != ANY and site.operation not in TRUTHS
+
+
+def _makes_lists(template: Template) -> bool:
+    """Are there lists or dicts among operands that compiled code knows, too?"""
+    if not isinstance(template, ContainerT):
+        return False
+    return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
+
+
+def makes_lists(site: OpaqueSite) -> bool:
+    """Is an operation given lists or dicts that compiled code knows, too?"""
+    return any(map(_makes_lists, site.operands))
+
+
+TRUTHS = ("truth", "compare:is", "compare:isnot", "compare:in", "compare:notin", "unary:not")
+"""Operations that give a truth value whenever they return."""
+
+
 def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
-    """The sites that make or raise exceptions, or print."""
+    """The sites that make or raise exceptions, print, or are come to once at most."""
     return frozenset(
         number
         for number, site in enumerate(sites)
-        if site.operation == "call" and isinstance(site.operands[0], StaticT) and is_rare(site.operands[0].value)
+        if site.operation == CONTINUE
+        or (site.operation == "call" and isinstance(site.operands[0], StaticT) and is_rare(site.operands[0].value))
     )
 
 

@@ -30,7 +30,19 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     with_inner_roots,
 )
 from parakeet_py.typed_ir.specialize.restarts import NotGrown, WrittenOut
-from parakeet_py.typed_ir.specialize.values import ComprehensionV, ItemAt, NeverV, RangeV, ScalarV, UnboundV, Value, py
+from parakeet_py.typed_ir.specialize.values import (
+    NONE,
+    ComprehensionV,
+    ItemAt,
+    NeverV,
+    RangeV,
+    ScalarV,
+    TupleV,
+    Turn,
+    UnboundV,
+    Value,
+    py,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -92,6 +104,7 @@ def specialize_for(s: Context, op: ssa.For) -> list[Value]:
 def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> list[Value]:
     if isinstance(iterable, ComprehensionV) and (iterable.condition is not None or iterable.flatten):
         iterable = generators.of_expression(s, iterable)
+    s.frames[-1].turns.pop(id(op), None)
     if iterator_consumption.is_lazy(iterable):
         return generators.for_each(s, op, iterable, inits)
     if (view := dict_items.view(s, iterable)) is not None:
@@ -104,7 +117,7 @@ def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> li
             raise s.unsupported(f"a loop over a {len(items)}-item sequence is too long to unroll")
         if isinstance(iterable, ComprehensionV):
             element = iterable.element
-            return _unroll(s, op, items, inits, lambda item: s.call(element, [item], {}))
+            return _unroll(s, op, items, inits, lambda item: s.call(element, [item], {}), True)
         return _unroll(s, op, items, inits)
     start, stop, step, item_at = counted(s, iterable)
     if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
@@ -112,7 +125,7 @@ def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> li
     bounds = [int(bound.value.real) for bound in (start, stop, step) if isinstance(bound, ir.Const)]
     if id(op) in s.loops.unroll and len(bounds) == 3 and len(numbers := range(*bounds)) <= MAX_UNROLL:
         return _unroll(s, op, [item_at(ir.Const(number, PYINT)) for number in numbers], inits)
-    return _counted_loop(s, op, start, stop, step, item_at, inits)
+    return _counted_loop(s, op, iterable, (start, stop, step), item_at, inits)
 
 
 def _unroll(
@@ -121,11 +134,19 @@ def _unroll(
     items: list[Value],
     inits: list[Value],
     element: Callable[[Value], Value] = lambda item: item,
+    lazy: bool = False,
 ) -> list[Value]:
-    """The body once per item. A stop flag nests the rest of the iterations in its else branch."""
+    """The body once per item. A stop flag nests the rest of the iterations in its else branch. `lazy`: `element` may do
+    something that shows."""
     params = inits
     for position, item in enumerate(items):
         s.bind(op.item, element(item))
+        if not lazy:
+
+            def left(items: list[Value] = items[position + 1 :]) -> Value:
+                return TupleV(tuple(map(element, items)))
+
+            s.frames[-1].turns[id(op)] = Turn(NONE, left=left)
         for var, value in zip(op.params, params, strict=True):
             s.bind(var, value)
         s.loops.unrolling += 1
@@ -147,7 +168,7 @@ def _unroll(
             return [py(True), *now]
 
         def rest(position: int = position, now: list[Value] = now) -> list[Value]:
-            return _unroll(s, op, items[position + 1 :], now, element)
+            return _unroll(s, op, items[position + 1 :], now, element, lazy)
 
         return s.branch(stop, leave, rest)
     return [py(False), *params] if op.stoppable else params
@@ -156,19 +177,20 @@ def _unroll(
 def _counted_loop(
     s: Context,
     op: ssa.For,
-    start: ir.Operand,
-    stop: ir.Operand,
-    step: ir.Operand,
+    iterable: Value,
+    bounds: tuple[ir.Operand, ir.Operand, ir.Operand],
     item_at: ItemAt,
     inits: list[Value],
 ) -> list[Value]:
     b = s.builder
+    start, stop, step = bounds
     inits = s.gated([*inits, *assigned_attributes.carried(s)])
     templates = s.loop_templates(op, inits)
     index = _loop_index(s, start, stop, step)
 
     def body() -> list[Value]:
         s.bind(op.item, item_at(index))
+        s.frames[-1].turns[id(op)] = Turn(iterable, index)
         return s.run(op.body)
 
     try:

@@ -1,0 +1,290 @@
+"""What Python needs in order to do the rest of a call that compiled code cannot go on with.
+
+An operation that is handed back gives something of another type than it gave before, or replaces a global that has been
+read; a number leaves 64 bits. From there on the generated Python form of the function goes on
+(`frontend/evaluate/resumed_code.py`): on-stack replacement. It needs to know where each of the functions that have been
+inlined stands, and what their live variables hold. That is the state of a frame (`sites.FrameState`).
+
+What has to be put together for it is put together on a path of its own, which is taken once at most:
+
+    exit, y = opaque 0(x)
+    if exit == EXIT:
+        leave by opaque 1(...)    # the leaves of all live variables
+
+So the hot path has a comparison more, and keeps alive what is read later anyway. On the other one memory that compiled
+code has made is given to NumPy, as for any operand of an operation; arguments are the caller's objects, containers are
+built.
+
+A state cannot be described where a comprehension or a generator is half done, where the library's own functions have
+called the user's, or where a variable holds what Python cannot be given (`Incomplete`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.types import PYBOOL, PYINT
+from parakeet_py.frontend import ssa, to_ssa_cached
+from parakeet_py.frontend.evaluate.resumed_code import live_at, nested_functions
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.places import entries
+from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
+from parakeet_py.typed_ir.specialize.opaque.operands import template_of
+from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, EXIT, FrameState, OpaqueSite
+from parakeet_py.typed_ir.specialize.restarts import HandBack
+from parakeet_py.typed_ir.specialize.values import (
+    ArraysV,
+    ArrayV,
+    ClosureV,
+    ComprehensionV,
+    DictV,
+    Frame,
+    GeneratorV,
+    GrowV,
+    InstanceV,
+    ItemV,
+    IteratorV,
+    ListV,
+    MapV,
+    MethodV,
+    NeverV,
+    ObjectV,
+    RangeV,
+    RefV,
+    ScalarV,
+    Static,
+    TextV,
+    TupleV,
+    Turn,
+    UnboundV,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.context import Context
+
+
+class Incomplete(Exception):
+    """The state at this place cannot be described."""
+
+
+def exit_block(s: Context, operation: Sequence[Value] | None) -> ir.Block | None:
+    """The path on which Python takes the call over behind the present statement, an operation of these operands, or
+    before it (None); None if the state cannot be described."""
+    start = s.checkpoint()
+    try:
+        with s.builder.block() as statements:
+            site, leaves = _site(s, operation)
+            s.builder.emit(ir.Opaque(s.add_site(site), leaves, True))
+        return ir.Block(tuple(statements), ())
+    except (Incomplete, HandBack, UnsupportedError):
+        s.rollback(start)
+        return None
+
+
+def leave_by(s: Context, flag: ir.Operand, exit: ir.Block) -> None:
+    """Take this path if an operation has said so by its first result."""
+    left = s.builder.prim("eq", flag, ir.Const(EXIT, PYINT), type=PYBOOL)
+    s.builder.emit(ir.If(left, exit, ir.Block((), ())))
+
+
+def _site(s: Context, operation: Sequence[Value] | None) -> tuple[OpaqueSite, tuple[ir.Operand, ...]]:
+    if s.elements.in_body:
+        raise Incomplete("an element function")
+    operands = _Operands(s)
+    frames = []
+    for depth, frame in enumerate(s.frames):
+        if frame.namespace.trusted:
+            raise Incomplete("a function of the library's is running")
+        if depth:
+            _must_be_called(s.frames[depth - 1], frame)
+        frames.append(_state(s, frame, depth, operation is None and depth == len(s.frames) - 1, operands))
+    frames = [operands.placed_in(one) for one in frames]
+    line, trace = s.frame.pos.line, entries(s.builder.pos)
+    site = OpaqueSite(
+        CONTINUE, tuple(operands.templates), (), None, "the rest of the call", "", line, (), trace,
+        frames=tuple(frames), again=operation is None, given=operands.given(operation or ()),
+    )  # fmt: skip
+    return site, tuple(operands.leaves)
+
+
+def _must_be_called(caller: Frame, frame: Frame) -> None:
+    """Make sure that what a function returns is what the statement gives that has called it."""
+    op = caller.way[-1].op
+    match caller.env.get(op.function) if isinstance(op, ssa.Call) and isinstance(op.function, ssa.Var) else None:
+        case Static(target) if target is frame.namespace.owner:
+            return
+        case ClosureV(function=function) if function is frame.function:
+            return
+        case MethodV(_, name) if name == frame.function.name:
+            return
+    raise Incomplete(f"{type(op).__name__} has called a function")
+
+
+def _state(s: Context, frame: Frame, depth: int, again: bool, operands: _Operands) -> FrameState:
+    function, way = frame.function, tuple(frame.way)
+    if function.generator:
+        raise Incomplete("a generator is running")
+    if any(param.kind == "varkw" for param in function.params) and not depth:
+        raise Incomplete("keyword arguments of any name")
+    if frame.free or not way:
+        raise Incomplete("a function that is an argument is running")
+    owner: int | None = None
+    whole = s.frames[0].function
+    if depth:
+        python = frame.namespace.owner
+        if python is not s.frames[0].namespace.owner:
+            owner, whole = operands.add(Static(python)), to_ssa_cached(python)
+    nested = next((number for number, one in enumerate(nested_functions(whole)) if one is function), None)
+    if nested is None:
+        raise Incomplete("the place of a function is not known")
+    items = []
+    for let in way[:-1] if again or not isinstance(way[-1].op, ssa.For) else way:
+        if isinstance(let.op, ssa.For):
+            items.append(operands.iterator(frame.turns.get(id(let.op))))
+    values = tuple(operands.add(frame.env.get(var)) for var in live_at(function, way, again))
+    return FrameState(owner, nested, _places(function, way), values, tuple(items))
+
+
+class _Operands:
+    """What is handed over: each object once."""
+
+    def __init__(self, s: Context) -> None:
+        self.s = s
+        outer = s.frames[0]
+        self.arguments = [outer.env[param.var] for param in outer.function.params]
+        self.templates: list[Template] = []
+        self.leaves: list[ir.Operand] = []
+        self.known: list[tuple[Value, int]] = []
+        self.shared: list[Value] = []  # what can be changed, inside other things
+
+    def add(self, value: Value | None) -> int:
+        """The number of an operand, or ~n for an argument of the call."""
+        if value is None:
+            raise Incomplete("a variable that is not known")
+        if isinstance(value, UnboundV):
+            return self.put(value, StaticT(None))
+        for number, one in enumerate(self.arguments):
+            if value is one or (isinstance(value, ArrayV | ObjectV) and value == one):
+                return ~number
+        for one, number in self.known:
+            if value is one or (_is_one_object(value) and value == one):
+                return number
+        return self.put(value, self.template(value))
+
+    def template(self, value: Value) -> Template:
+        """The template of a value, which holds nothing that changes and that others hold, too."""
+        for part in _parts(value):
+            if isinstance(part, _NOT_GIVEN):
+                raise Incomplete(f"a {type(part).__name__} is live")
+            if _can_change(part):
+                if any(part == one for one in self.shared):
+                    raise Incomplete("a container that another one holds, too")
+                self.shared.append(part)
+        self.s.shadows.shown(roots_of(value))
+        return template_of(self.s, value, self.leaves)
+
+    def put(self, value: Value, template: Template) -> int:
+        self.templates.append(template)
+        self.known.append((value, len(self.templates) - 1))
+        return len(self.templates) - 1
+
+    def iterator(self, turn: Turn | None) -> Template:
+        """An iterator over the items that are left of a loop, of operands and arguments of the call."""
+        if turn is None:
+            raise Incomplete("what a loop goes through cannot be given")
+        if turn.left is not None:
+            return ContainerT("items_after", (self.leaf(turn.left()), self.leaf(ScalarV(ir.ZERO))))
+        iterable, index = turn.iterable, turn.index
+        if isinstance(iterable, RangeV):
+            bounds = (iterable.start, iterable.stop, iterable.step, ScalarV(index))
+            return ContainerT("range_after", tuple(map(self.leaf, bounds)))
+        taken = self.leaf(ScalarV(self.s.builder.index_add(index, ir.ONE)))
+        return ContainerT("items_after", (self.items(iterable), taken))
+
+    def items(self, iterable: Value) -> Template:
+        """What a loop goes through."""
+        match iterable:
+            case IteratorV("zip", parts):
+                return ContainerT("named", tuple(map(self.items, parts)), (zip,))
+            case IteratorV("enumerate", (first, inner)):
+                return ContainerT("named", (self.items(inner), self.leaf(first)), (enumerate,))
+            case IteratorV("reversed", (inner,)):
+                return ContainerT("named", (self.items(inner),), (reversed,))
+            case IteratorV() | ComprehensionV() | GeneratorV() | MethodV():
+                raise Incomplete("what a loop goes through cannot be given")
+        return self.leaf(iterable)
+
+    def leaf(self, value: Value) -> LeafT:
+        return LeafT(self.add(value))
+
+    def given(self, operation: Sequence[Value]) -> tuple[tuple[int, int], ...]:
+        """The operands that are operands of the operation, too, of those that it may change."""
+        found: list[tuple[int, int]] = []
+        for place, value in enumerate(operation):
+            for one, number in self.known:
+                if _can_change(value) and (value is one or (_is_one_object(value) and value == one)):
+                    found.append((number, place))
+                    break
+            else:
+                if any(part == one for part in _parts(value) if _can_change(part) for one in self.shared):
+                    raise Incomplete("a container that an operation is given and another one holds")
+        return tuple(found)
+
+    def placed_in(self, frame: FrameState) -> FrameState:
+        """The same with the arguments of the call behind all operands."""
+        values = tuple(number if number >= 0 else len(self.templates) + ~number for number in frame.values)
+        return replace(frame, values=values, items=tuple(map(self.placed, frame.items)))
+
+    def placed(self, template: Template) -> Template:
+        match template:
+            case LeafT(number) if number < 0:
+                return LeafT(len(self.templates) + ~number)
+            case ContainerT(kind, items, keys):
+                return ContainerT(kind, tuple(map(self.placed, items)), keys)
+        return template
+
+
+_NOT_GIVEN = (NeverV, IteratorV, ComprehensionV, GeneratorV, RefV, ItemV)
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    """A value, and all that it consists of."""
+    yield value
+    for part in parts_of(value):
+        yield from _parts(part)
+
+
+def _can_change(value: Value) -> bool:
+    match value:
+        case GrowV() | ArraysV() | MapV() | DictV() | InstanceV():
+            return True
+        case TupleV(items, kind):
+            return kind == "list" and bool(items)
+    return isinstance(value, ListV)
+
+
+def _is_one_object(value: Value) -> bool:
+    """Are equal values of this kind the same object?"""
+    return isinstance(value, ArrayV | ObjectV | TextV) or (_can_change(value) and not isinstance(value, TupleV | DictV))
+
+
+def _places(function: ssa.Function, way: tuple[ssa.Let, ...]) -> tuple[tuple[int, int], ...]:
+    """The way as numbers: of the block in the statement before, and of the statement in the block."""
+    found: list[tuple[int, int]] = []
+    blocks: tuple[ssa.Block, ...] = (function.body,)
+    for let in way:
+        found.append(
+            next(
+                (number, place)
+                for number, block in enumerate(blocks)
+                for place, one in enumerate(block.statements)
+                if one is let
+            )
+        )
+        blocks = ssa.blocks_of(let.op)
+    return tuple(found)
