@@ -41,7 +41,7 @@ from parakeet_py.call.load import Knowledge
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, differ
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
-from parakeet_py.llvm.codegen.arrays import slots_in
+from parakeet_py.llvm.codegen.arrays import slots_out
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
@@ -280,7 +280,7 @@ class CallState:
                     leaves.append(scalar_at(slots, dtype, python))
                 case Object():
                     leaves.append(_object_at(slots).value)
-            slots += 8 * slots_in(kind)
+            slots += 8 * slots_out(kind)
         return leaves
 
     def array(self, ctx: int, slots: int, dtype: str, rank: int) -> Any:

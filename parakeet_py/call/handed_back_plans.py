@@ -28,7 +28,7 @@ from parakeet_py.frontend.evaluate.evaluator import contents
 from parakeet_py.frontend.evaluate.operation_text import operation_text
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
-from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression, leaves_in
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
@@ -61,7 +61,6 @@ class Plan:
         "site",
         "slots",
         "types",
-        "used",
     )
 
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...], late: bool = False) -> None:
@@ -71,9 +70,7 @@ class Plan:
         self.lists = makes_lists(site) and site.operation != "same"
         kinds = [] if site.result is None else result_types(site.result)
         self.slots = site.has_flag + sum(map(slots_in, kinds))
-        self.used = frozenset(leaf for operand in site.operands for leaf in leaves_in(operand))
-        given = [kind for number, kind in enumerate(types) if number in self.used]
-        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in given)
+        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
         self.accepted: type | None = None  # the type of results that are accepted without a further look
         if isinstance(site.result, ScalarSpec):
             kind = np.dtype(site.result.dtype).type
@@ -182,10 +179,6 @@ class _Writer:
         offset = 0
         for number, kind in enumerate(self.plan.types):
             x = f"x{number}"
-            if number not in self.plan.used:
-                fields.append((f"p{number}", _Word * slots_in(kind)))
-                offset += 8 * slots_in(kind)
-                continue
             match kind:
                 case Scalar(dtype, python) if dtype in C_TYPES:
                     fields.append((f"f{number}", C_TYPES[dtype]))

@@ -167,16 +167,6 @@ def expression(template: Template, names: dict[str, Any]) -> str:
     raise AssertionError(template)
 
 
-def leaves_in(template: Template) -> Iterator[int]:
-    """The positions of the leaves of a template."""
-    match template:
-        case LeafT(position):
-            yield position
-        case ContainerT(_, items):
-            for item in items:
-                yield from leaves_in(item)
-
-
 def assembler(templates: Sequence[Template], leaves: int) -> Callable[..., tuple[Any, ...]]:
     """A function of so many leaves that makes the objects of templates."""
     names: dict[str, Any] = {}
