@@ -203,6 +203,7 @@ class FunctionText:
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)
+    _exits: dict[tuple[str, ...], str] = field(default_factory=dict)
     _known: list[dict[str, str]] = field(default_factory=lambda: [{}])
     _steady: set[str] = field(default_factory=set)
     _count: int = 0
@@ -291,6 +292,15 @@ class FunctionText:
         """Add a block that is seldom reached; its last line leaves it."""
         self._cold.append(f"{label}:")
         self._cold += [f"  {line}" for line in lines]
+
+    def exit(self, stem: str, lines: list[str]) -> str:
+        """The label of a block that leaves the function; blocks of the same lines are one, as what they name is known
+        wherever they are asked for."""
+        key = tuple(lines)
+        if key not in self._exits:
+            self._exits[key] = self.label(stem)
+            self.cold(self._exits[key], lines)
+        return self._exits[key]
 
     def reserve(self) -> int:
         """A line to be filled in later with `fill` (a phi whose last operand is not known yet)."""

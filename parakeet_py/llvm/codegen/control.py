@@ -350,9 +350,8 @@ def _check(scope: Scope, statement: ir.Check) -> None:
             f.effect(line)
         f.dead = True
         return
-    bad, good = f.label("bad"), f.label("good")
+    bad, good = f.exit("bad", lines), f.label("good")
     f.branch_if(condition, good, bad)
-    f.cold(bad, lines)
     f.begin(good)
 
 

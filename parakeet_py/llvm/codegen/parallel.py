@@ -14,6 +14,7 @@ from collections.abc import Callable
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.access_checks import check_zones
 from parakeet_py.llvm.codegen.builder import FunctionText, global_name, is_literal
+from parakeet_py.llvm.codegen.moves import ready_region
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.typed_ir.ir import Prim
@@ -22,9 +23,21 @@ WORTH_SHARING = 40_000  # scalar operations below which waking other threads cos
 
 
 def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, ir.Block], None]) -> None:
-    """Write the region as a function of its own and, here, its start."""
-    f, unit = scope.f, scope.unit
+    """Write the region as a function of its own, if the runtime has none for it, and, here, its start."""
+    f = scope.f
     extent, grain, work = (scope.scalar(operand) for operand in (region.extent, region.grain, region.work))
+    ready = ready_region(scope, region)
+    if ready is not None:
+        _start(scope, *ready, (extent, grain, work), may_fail=False)
+        return
+    name, inner = _define(scope, region, emit_block)
+    may_fail = f.module.checks is not None or inner.polled or _may_fail(region.body)
+    _start(scope, name, scope.fill_frame(inner), (extent, grain, work), may_fail)
+
+
+def _define(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, ir.Block], None]) -> tuple[str, Scope]:
+    """Write the region as a function; gives its name and what is known of it."""
+    unit = scope.unit
     inner = Scope(unit, FunctionText(unit.module), parent=scope, order="%lo")
     inner.values[region.lo], inner.values[region.hi] = "%lo", "%hi"
     inner.f.bounds |= {"%lo": 0, "%hi": 0}
@@ -39,13 +52,22 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
         unit.regions += 1
         return global_name(f"{unit.function.name}.{region.name}.{unit.regions}")
 
-    name = unit.module.define(inner.f, signature, f"noinline {unit.attributes(inner.f)}", new_name)
+    return unit.module.define(inner.f, signature, f"noinline {unit.attributes(inner.f)}", new_name), inner
 
-    frame = scope.fill_frame(inner)
+
+def _start(scope: Scope, name: str, frame: str, sizes: tuple[str, str, str], may_fail: bool) -> None:
+    """Run a region over its extent, here or on several threads."""
+    f, (extent, grain, work) = scope.f, sizes
+    alone_call = f"call void {name}(ptr %ctx, ptr {frame}, i64 0, i64 {extent})"
+    if is_literal(extent) and is_literal(work) and int(extent) < _least(int(work)):
+        f.effect(alone_call)
+        if may_fail:
+            _leave_if_failed(scope)
+        return
     share, alone, end = f.label("share"), f.label("alone"), f.label("end")
     f.branch_if(_worth_sharing(f, extent, work), share, alone)
     f.begin(alone)
-    f.effect(f"call void {name}(ptr %ctx, ptr {frame}, i64 0, i64 {extent})")
+    f.effect(alone_call)
     f.branch(end)
     f.begin(share)
     with f.inner():
@@ -53,8 +75,7 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
         threads = f.value(f"load i32, ptr {place}")
     function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
     f.effect(f"call void {function}(ptr %ctx, ptr {name}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {threads})")
-    may_fail = f.module.checks is not None or inner.polled or _may_fail(region.body)
-    if not may_fail and unit.polls:  # the pool polls between parts of the region
+    if not may_fail and scope.unit.polls:  # the pool polls between parts of the region
         _leave_if_failed(scope)
     f.branch(end)
     f.begin(end)
@@ -71,11 +92,15 @@ def _leave_if_failed(scope: Scope) -> None:
 
 def _worth_sharing(f: FunctionText, extent: str, work: str) -> str:
     if is_literal(work):
-        least = -(-WORTH_SHARING // max(int(work), 1))
-        return f.binary("icmp sge", "i64", extent, str(least))
+        return f.binary("icmp sge", "i64", extent, str(_least(int(work))))
     some = f.intrinsic("smax", "i64", work, "1")
     rounded = f.binary("udiv", "i64", f.binary("add", "i64", some, str(WORTH_SHARING - 1)), some)
     return f.binary("icmp sge", "i64", extent, rounded)
+
+
+def _least(work: int) -> int:
+    """The extent from which on a region is worth sharing."""
+    return -(-WORTH_SHARING // max(work, 1))
 
 
 def _may_fail(body: ir.Block) -> bool:

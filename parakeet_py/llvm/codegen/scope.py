@@ -247,9 +247,8 @@ class Scope:
 
     def leave_if(self, condition: str, lines: list[str]) -> None:
         """Run `lines` (the last of which leaves) if the condition holds; go on otherwise."""
-        bad, good = self.f.label("bad"), self.f.label("good")
+        bad, good = self.f.exit("bad", lines), self.f.label("good")
         self.f.branch_if(condition, bad, good, f", !prof {self.f.module.shared_node(_UNLIKELY)}")
-        self.f.cold(bad, lines)
         self.f.begin(good)
 
     def failure(self, code: int, order: str, arguments: list[str]) -> list[str]:

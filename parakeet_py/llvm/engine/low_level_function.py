@@ -347,14 +347,14 @@ class Function:
                 first = self._value(left, wanted)
                 kind = first.type
                 return self._intrinsic(f"{name}.{kind}", kind, [first, self._value(right, kind)])
-            case (("memset" | "memcpy"), [target, source, size]):
+            case (("memset" | "memcpy" | "memmove"), [target, source, size]):
                 values = [
                     self._value(target),
                     self._value(source, "i8"),
                     self._value(size, "i64"),
                     Value("i1", "false"),
                 ]
-                return self._intrinsic(f"{name}.p0.{'p0.' * (name == 'memcpy')}i64", "void", values)
+                return self._intrinsic(f"{name}.p0.{'p0.' * (name != 'memset')}i64", "void", values)
             case "alloca", [ast.Name(kind), *rest]:
                 count, align = [constant(one, self.constants) for one in rest] + [1, 8][len(rest) :]
                 return self.ssa.room(f"[{count} x {kind}]", f"{align}")

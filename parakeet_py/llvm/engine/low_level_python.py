@@ -19,7 +19,7 @@ elsewhere.
     a and b, not a             by branches; `&` and `|` of `i1` compute both sides, as `a if c else b` does (`select`)
     f(x), g.i32(x)             a call of a function of the module; of an address, with the type of its result
     alloca(i64, 3)             room on the stack
-    smin smax umin memset memcpy, atomic_load and others of `_ATOMIC` (a word, operands, the order), asm
+    smin smax umin memset memcpy memmove, atomic_load and others of `_ATOMIC` (a word, operands, the order), asm
 
 A function whose body is `...` is declared, others are defined; `@internal`, `@alwaysinline`, `@cold` and `@noinline`
 are LLVM's words (`@internal.noinline` is two), and a decorator that is a constant is a calling convention. Variables of

@@ -32,6 +32,7 @@ from parakeet_py.llvm.runtime import (
     blas_threads,
     loop_polls,
     memory_pool,
+    moves,
     refcounted_memory,
     stack,
     symbols,
@@ -67,7 +68,8 @@ _SMALL = (
     "pk_free",
     "pk_mem_handler",
 )
-EXPORTS = (*_SYSTEM, *_SMALL)
+_MOVES = ("pk_copy", "pk_fill")
+EXPORTS = (*_SYSTEM, *_SMALL, *_MOVES)
 
 DECLARATIONS = """\
 declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
@@ -127,7 +129,7 @@ def system_sources() -> tuple[Source, ...]:
 
 def small_sources() -> tuple[Source, ...]:
     """The second module: what runs for every small array."""
-    return array_memory.HEADER, array_memory.SMALL, array_memory.NUMPY, refcounted_memory.BLOCKS
+    return array_memory.HEADER, array_memory.SMALL, array_memory.NUMPY, refcounted_memory.BLOCKS, moves.MOVES
 
 
 class Runtime(NamedTuple):
@@ -202,7 +204,7 @@ def _load_checked(unchecked: Runtime) -> Runtime:
 
 def _load() -> Runtime:
     system = support_code("runtime", system_sources(), {}, _SYSTEM)
-    small = support_code("runtime", small_sources(), system.addresses, _SMALL, codegen_level=2)
+    small = support_code("runtime", small_sources(), system.addresses, (*_SMALL, *_MOVES), codegen_level=2)
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(system["pk_initialize"])(_pool_limit())
     return Runtime({**system.addresses, **small.addresses}, _capsule(small["pk_mem_handler"]))
 
