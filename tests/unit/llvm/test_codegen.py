@@ -608,7 +608,7 @@ def test_packing(dtype: str, features: str | None) -> None:
         assert np.array_equal(out, want)
 
 
-def test_regions_that_do_the_same_to_different_lists_are_one() -> None:
+def test_lists_grow_by_a_region_of_the_runtime() -> None:
     def grown(n):  # type: ignore[no-untyped-def]
         found = []
         for i in range(n):
@@ -622,4 +622,17 @@ def test_regions_that_do_the_same_to_different_lists_are_one() -> None:
 
     function = accelerate(grown)
     assert function(40) == grown(40)  # type: ignore[no-untyped-call]
-    assert function.llvm(40).count("define internal void @grown.map.") == 1
+    text = function.llvm(40)
+    assert text.count("define internal void @grown.map.") == 0
+    assert "@pk_copy(ptr %ctx" in text
+
+
+def test_regions_that_do_the_same_to_different_arrays_are_one() -> None:
+    def scaled(a, b):  # type: ignore[no-untyped-def]
+        return a * 2.0 + 1.0, b * 2.0 + 1.0
+
+    a, b = np.arange(5.0), np.arange(300.0)
+    function = accelerate(scaled)
+    assert all(map(np.array_equal, function(a, b), scaled(a, b)))  # type: ignore[no-untyped-call]
+    assert function.explain(a, b).kernels == 2
+    assert function.llvm(a, b).count("define internal void @scaled.map.") == 1
