@@ -1,10 +1,10 @@
 """Regions of the runtime in low-level Python: what `codegen/moves.py` calls instead of a region of its own.
 
     void pk_copy(ptr ctx, ptr frame, i64 lo, i64 hi)    frame: source, target, bytes of an element
-    void pk_fill(ptr ctx, ptr frame, i64 lo, i64 hi)    frame: eight bytes that are repeated, target, bytes of an element
+    void pk_fill(ptr ctx, ptr frame, i64 lo, i64 hi)    frame: eight bytes to repeat, target, bytes of an element
 
-A fill whose bytes differ writes one line of them, and copies that: what is copied doubles up to `BLOCK`, which stays in
-the first-level cache.
+A fill whose bytes differ writes one line of them, and copies that: what is copied doubles up to `BLOCK`, which stays
+in the first-level cache.
 """
 
 from __future__ import annotations
