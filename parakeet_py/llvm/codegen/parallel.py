@@ -5,19 +5,26 @@
 A region too small to share is called here and now over its whole range; otherwise it is handed to `pk_parallel`. In
 both cases it is the same function, so there is one copy of its code and one result. The body reports failures through
 `pk_fail`; the caller of the region looks at the status after it.
+
+Regions that copy adjacent elements, or fill adjacent elements with a constant, are those of the runtime, `pk_copy` and
+`pk_fill`. Lists that grow, copies and new arrays need them in nearly every program; as code of their own, each would be
+a vector loop with its remainders: several milliseconds of LLVM for what `memmove` does as fast.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from parakeet_py.base.types import Array
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.access_checks import check_zones
+from parakeet_py.llvm.codegen.arrays import unit_axis
 from parakeet_py.llvm.codegen.builder import FunctionText, global_name, is_literal
-from parakeet_py.llvm.codegen.moves import ready_region
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import Context
-from parakeet_py.typed_ir.ir import Prim
+from parakeet_py.typed_ir.ir import Const, Load, Prim, Var
 
 WORTH_SHARING = 40_000  # scalar operations below which waking other threads costs more than it gains
 
@@ -26,7 +33,7 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     """Write the region as a function of its own, if the runtime has none for it, and, here, its start."""
     f = scope.f
     extent, grain, work = (scope.scalar(operand) for operand in (region.extent, region.grain, region.work))
-    ready = ready_region(scope, region)
+    ready = _ready_region(scope, region)
     if ready is not None:
         _start(scope, *ready, (extent, grain, work), may_fail=False)
         return
@@ -111,3 +118,58 @@ def _may_fail(body: ir.Block) -> bool:
             case ir.Let(rhs=Prim(name=name)) if name.endswith("_checked"):
                 return True
     return False
+
+
+# ---- copies and fills --------------------------------------------------------------------------------------------------
+
+
+def _ready_region(scope: Scope, region: ir.Parallel) -> tuple[str, str] | None:
+    """The function of the runtime that does what a region does, and its frame; None if there is none."""
+    if scope.f.module.checks is not None:
+        return None
+    match region.body.statements:
+        case (ir.For(index, start, stop, Const(value=1), body),) if start == region.lo and stop == region.hi:
+            pass
+        case _:
+            return None
+    match body.statements:
+        case (ir.Let(out, Load(source, places)), ir.Store(target, stored_at, value)) if out == value:
+            if places != (index,) or stored_at != (index,) or _dtype(source) != _dtype(target):
+                return None
+            if not (_is_run(source) and _is_run(target)):
+                return None
+            return _ready(scope, "pk_copy", target, scope.array(source)["data"], "ptr")
+        case (ir.Store(target, stored_at, Const() as value),) if stored_at == (index,):
+            pattern = _pattern(value, _dtype(target))
+            return (
+                None
+                if pattern is None or not _is_run(target)
+                else _ready(scope, "pk_fill", target, str(pattern), "i64")
+            )
+    return None
+
+
+def _ready(scope: Scope, name: str, target: Var, source: str, kind: str) -> tuple[str, str]:
+    f = scope.f
+    frame = f.alloca("[3 x i64]", 8)
+    words = ((kind, source), ("ptr", scope.array(target)["data"]), ("i64", str(np.dtype(_dtype(target)).itemsize)))
+    for slot, (word, value) in enumerate(words):
+        place = f.value(f"getelementptr inbounds i8, ptr {frame}, i64 {8 * slot}") if slot else frame
+        f.effect(f"store {word} {value}, ptr {place}")
+    return f.module.declare("void", name, "ptr, ptr, i64, i64"), frame
+
+
+def _is_run(array: Var) -> bool:
+    """Whether its elements are adjacent, in the order of their one index."""
+    return isinstance(array.type, Array) and unit_axis(array.type) == 0 and array.type.rank == 1
+
+
+def _dtype(array: Var) -> str:
+    assert isinstance(array.type, Array)
+    return array.type.dtype
+
+
+def _pattern(value: Const, dtype: str) -> int | None:
+    """Eight bytes of an array of this constant, as an integer; None where an element is longer."""
+    element = np.array(value.value, dtype).tobytes()
+    return int.from_bytes(element * (8 // len(element)), "little", signed=True) if len(element) <= 8 else None

@@ -1,4 +1,4 @@
-"""Regions of the runtime in low-level Python: what `codegen/moves.py` calls instead of a region of its own.
+"""Regions of the runtime in low-level Python: what `codegen/parallel.py` calls instead of a region of its own.
 
     void pk_copy(ptr ctx, ptr frame, i64 lo, i64 hi)    frame: source, target, bytes of an element
     void pk_fill(ptr ctx, ptr frame, i64 lo, i64 hi)    frame: eight bytes to repeat, target, bytes of an element
