@@ -120,7 +120,7 @@ def _may_fail(body: ir.Block) -> bool:
     return False
 
 
-# ---- copies and fills --------------------------------------------------------------------------------------------------
+# ---- copies and fills ------------------------------------------------------------------------------------------------
 
 
 def _ready_region(scope: Scope, region: ir.Parallel) -> tuple[str, str] | None:
