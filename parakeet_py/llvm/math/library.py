@@ -13,7 +13,8 @@ import re
 import threading
 
 from parakeet_py.llvm.engine import compiler, disk_cache
-from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError
+from parakeet_py.llvm.engine.lasting_code import lasting_code
+from parakeet_py.llvm.engine.object_loader import LoadedCode
 from parakeet_py.llvm.math.names import symbol
 
 _SYMBOL = re.compile(r"pk_math_([a-z0-9]+)_f(32|64)(?:x\d+)?")
@@ -35,26 +36,22 @@ def resolve(name: str) -> int | None:
     return None if code is None else code.addresses.get(name)
 
 
+class _NoKernelError(LookupError):
+    """There is no function of this name."""
+
+
 def _load(name: str, dtype: str) -> LoadedCode | None:
+    def make() -> tuple[bytes, list[str]]:
+        from parakeet_py.llvm.math import forms
+
+        if name not in forms.KERNELS:
+            raise _NoKernelError(name)
+        host = compiler.host()
+        exports = [symbol(name, dtype, lanes) for lanes in (1, *forms.lane_counts(host, dtype))]
+        return compiler.compile_ir(forms.library_ir(name, dtype, host), vectorize=False), exports
+
     key = disk_cache.digest("vector math", name, dtype)  # the machine and our sources are part of every key
-    entry = disk_cache.load_entry(key)
-    if entry is not None:
-        try:
-            return _kept(compiler.load(entry.payload, {}, entry.metadata["exports"]))
-        except (LoadError, KeyError):
-            pass
-    from parakeet_py.llvm.math import forms
-
-    if name not in forms.KERNELS:
+    try:
+        return lasting_code(key, f"{name} of {dtype}", make)
+    except _NoKernelError:
         return None
-    host = compiler.host()
-    exports = [symbol(name, dtype, lanes) for lanes in (1, *forms.lane_counts(host, dtype))]
-    compiled = compiler.compile_ir(forms.library_ir(name, dtype, host), vectorize=False)
-    code = _kept(compiler.load(compiled, {}, exports))
-    disk_cache.put(key, compiled, {"exports": exports}, f"runtime: {name} of {dtype}")
-    return code
-
-
-def _kept(code: LoadedCode) -> LoadedCode:
-    code.keep_for_ever()
-    return code

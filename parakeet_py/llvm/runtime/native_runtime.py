@@ -23,9 +23,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from parakeet_py.llvm.engine import compiler, disk_cache
+from parakeet_py.llvm.engine.lasting_code import lasting_code
 from parakeet_py.llvm.engine.low_level_python import translate
 from parakeet_py.llvm.engine.low_level_source import Source
-from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError
+from parakeet_py.llvm.engine.object_loader import LoadedCode
 from parakeet_py.llvm.engine.perf_symbols import Title
 from parakeet_py.llvm.runtime import (
     array_memory,
@@ -70,18 +71,6 @@ _SMALL = (
 )
 _MOVES = ("pk_copy", "pk_fill")
 EXPORTS = (*_SYSTEM, *_SMALL, *_MOVES)
-
-DECLARATIONS = """\
-declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
-declare void @pk_fail(ptr, i64, i64, i64, i64, i64, i64, i64, i64)
-declare ptr @pk_block_new(ptr, i64)
-declare void @pk_retain(ptr)
-declare void @pk_release(ptr, ptr)
-declare void @pk_detach(ptr, ptr)
-declare void @pk_free_all(ptr)
-declare ptr @pk_alloc(i64)
-declare void @pk_free(ptr)
-"""
 
 _SET_UP = """
 def register_atfork(prepare: ptr, parent: ptr, child: ptr, library: ptr) -> i32: ...
@@ -213,26 +202,18 @@ def support_code(
     name: str,
     sources: Sequence[Source],
     known: Mapping[str, int],
-    exports: Iterable[str],
+    exports: Sequence[str],
     codegen_level: int = 0,
     prefix: str = "",
 ) -> LoadedCode:
     """Load a module of low-level Python for the life of the process; it comes from the disk cache or goes there."""
-    key = disk_cache.digest(name, tuple(source.key for source in sources))
-    cached = disk_cache.get(key)
-    code = None
-    if cached is not None:
-        try:
-            code = compiler.load(cached, known, exports, symbols.resolve)
-        except LoadError:
-            code = None
-    if code is None:
+
+    def make() -> tuple[bytes, Sequence[str]]:
         text = translate(*sources, prefix=prefix)
-        compiled = compiler.compile_ir(text, level=0, vectorize=False, codegen_level=codegen_level)
-        code = compiler.load(compiled, known, exports, symbols.resolve)
-        disk_cache.put(key, compiled, title=f"runtime: {name}")
-    code.keep_for_ever()
-    return code
+        return compiler.compile_ir(text, level=0, vectorize=False, codegen_level=codegen_level), exports
+
+    key = disk_cache.digest(name, tuple(source.key for source in sources))
+    return lasting_code(key, name, make, exports, known, symbols.resolve)
 
 
 def _pool_limit() -> int:

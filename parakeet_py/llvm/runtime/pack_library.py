@@ -11,26 +11,18 @@ from __future__ import annotations
 from functools import lru_cache
 
 from parakeet_py.llvm.engine import compiler, disk_cache
-from parakeet_py.llvm.engine.object_loader import LoadError
+from parakeet_py.llvm.engine.lasting_code import lasting_code
 
 
 @lru_cache(maxsize=4)
 def resolve(name: str) -> int:
     """The address of one of the functions, compiled or loaded on first use."""
-    key = disk_cache.digest("pack", name)  # the machine and our sources are part of every key
-    cached = disk_cache.get(key)
-    code = None
-    if cached is not None:
-        try:
-            code = compiler.load(cached, {}, [name])
-        except LoadError:
-            code = None
-    if code is None:
+
+    def make() -> tuple[bytes, list[str]]:
         from parakeet_py.llvm.codegen import pack
 
         text = pack.library_ir(int(name.removeprefix(pack.PREFIX)), compiler.host())
-        compiled = compiler.compile_ir(text, level=0, vectorize=False, codegen_level=2)
-        code = compiler.load(compiled, {}, [name])
-        disk_cache.put(key, compiled, title=f"runtime: {name}")
-    code.keep_for_ever()
-    return code[name]
+        return compiler.compile_ir(text, level=0, vectorize=False, codegen_level=2), [name]
+
+    key = disk_cache.digest("pack", name)  # the machine and our sources are part of every key
+    return lasting_code(key, name, make, [name])[name]

@@ -15,7 +15,19 @@ import pytest
 
 from parakeet_py.llvm.engine import compiler, llvm_library
 from parakeet_py.llvm.engine.compiler import CodegenError
-from parakeet_py.llvm.runtime.native_runtime import DECLARATIONS, runtime, small_sources, system_sources
+from parakeet_py.llvm.runtime.native_runtime import runtime, small_sources, system_sources
+
+DECLARATIONS = """\
+declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)
+declare void @pk_fail(ptr, i64, i64, i64, i64, i64, i64, i64, i64)
+declare ptr @pk_block_new(ptr, i64)
+declare void @pk_retain(ptr)
+declare void @pk_release(ptr, ptr)
+declare void @pk_detach(ptr, ptr)
+declare void @pk_free_all(ptr)
+declare ptr @pk_alloc(i64)
+declare void @pk_free(ptr)
+"""
 
 AXPY = """
 define void @axpy(ptr noalias %x, ptr noalias %y, double %a, i64 %n) "prefer-vector-width"="512" {
