@@ -38,6 +38,12 @@ def test_imports_in_functions_do_not_break_circles(house: ModuleType) -> None:
     assert house.circle_breaking_imports(house.modules()) == []
 
 
+def test_only_containers_know_the_kinds_of_lists(house: ModuleType) -> None:
+    known = house.files_that_say(house.modules(), *house.LIST_VALUES)
+    folder = "parakeet_py.typed_ir.specialize.containers"
+    assert {name for name in known if name.rpartition(".")[0] != folder} == {"parakeet_py.typed_ir.specialize.values"}
+
+
 def test_circles_are_found(house: ModuleType) -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
     assert house.circles(graph) == [["a", "b", "c"]]

@@ -116,7 +116,7 @@ class ObjectV:
 
 @record
 class VariantV:
-    """A value of one of several kinds, `options[tag]` (see `variants`). Values of the other options mean nothing."""
+    """A value of one of several kinds, `options[tag]` (see `tagged_unions`); the other options mean nothing."""
 
     tag: ScalarV
     options: tuple[Value, ...]
@@ -165,7 +165,7 @@ class RefV:
 
 @record
 class TextV:
-    """A string that is (part of) an argument, as its code points (see `texts`)."""
+    """A string that is (part of) an argument, as its code points (see `strings`)."""
 
     codes: ArrayV
 
@@ -215,8 +215,9 @@ class ListV:
 
 @record
 class GrowV:
-    """A Python list that the function changes (see `grown_lists`): the first `length` elements of each column, one for
-    each leaf of the template `item` that all items have. Items of items that are lists lie in `pools` (see `rows`)."""
+    """A Python list that the function changes (see `dynamic_lists`): the first `length` elements of each column, one
+    for each leaf of the template `item` that all items have. Items of items that are lists lie in `pools` (see
+    `nested_lists`)."""
 
     length: ScalarV
     columns: tuple[ArrayV, ...]
@@ -226,8 +227,8 @@ class GrowV:
 
 @record
 class ArraysV:
-    """A Python list of arrays that the function changes (see `array_lists`): the elements of all, where each begins in
-    them, and its extents. `bases` is the memory the arrays had that have been appended, `root` names what the items
+    """A Python list of arrays that the function changes (see `ragged_arrays`): the elements of all, where each begins
+    in them, and its extents. `bases` is the memory the arrays had that have been appended, `root` names what the items
     show of it; `fresh`: nothing else shows an item."""
 
     length: ScalarV

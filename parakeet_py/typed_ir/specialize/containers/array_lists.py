@@ -11,7 +11,7 @@ from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
 from parakeet_py.typed_ir.specialize.arrays.convert import check_numbers, check_some
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -19,7 +19,6 @@ from parakeet_py.typed_ir.specialize.values import (
     GrowV,
     ItemAt,
     ListV,
-    MapV,
     RangeV,
     ScalarV,
     SliceV,
@@ -45,8 +44,6 @@ def line(s: Context, value: Value) -> ListV | None:
     """The numbers that an iterable gives, as a list; None if they are not numbers of one type."""
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
-    if isinstance(value, MapV):
-        value = hash_maps.keys(value)
     if dynamic_lists.is_table(value):
         return None
     value = dynamic_lists.shown(s, value)

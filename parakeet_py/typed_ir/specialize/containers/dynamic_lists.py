@@ -191,6 +191,11 @@ def of_columns(length: ir.Operand, columns: Sequence[ArrayV], item: Template) ->
     return GrowV(ScalarV(length), tuple(columns), item)
 
 
+def with_items(value: Value, item: Template) -> Value:
+    """A list in columns, whose leaves are taken to be those of items of another type."""
+    return replace(value, item=item) if isinstance(value, GrowV) else value
+
+
 def of_characters(s: Context, text: TextV) -> GrowV:
     """The list of all characters of a string."""
     column = s.cast_array(text.codes, "int64")

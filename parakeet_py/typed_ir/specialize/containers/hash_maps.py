@@ -2,7 +2,7 @@
 
 The frontend makes every change a new value, as for lists (`frontend/ownership`). As long as all keys are
 known such a dict is a `DictV`. From the first key on that is not it is a `MapV`: its entries are a grown list
-(`grown_lists`) of keys or (key, value) pairs, in the order of insertion, beside a hash table of their numbers
+(`dynamic_lists`) of keys or (key, value) pairs, in the order of insertion, beside a hash table of their numbers
 (`library/python/hash_tables.py`). Keys are integers, floats (but nan) or tuples of these, for which Python's equality
 is that of their values; all keys of a dict have one type, so that it gives the objects back that it was given.
 
@@ -23,8 +23,8 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists, nested_lists, set_operators, strings
-from parakeet_py.typed_ir.specialize.forms import FORMS, Form
+from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, nested_lists, set_operators, strings
+from parakeet_py.typed_ir.specialize.forms import FORMS, Form, form_of
 from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
@@ -35,10 +35,8 @@ from parakeet_py.typed_ir.specialize.values import (
     DictV,
     GrowV,
     ItemAt,
-    ListV,
     MapV,
     NeverV,
-    RangeV,
     ScalarV,
     TupleV,
     Value,
@@ -70,23 +68,17 @@ def set_of(s: Context, value: Value) -> MapV:
     items = iterables.static_items(value)
     if items is not None:
         return new_set(s, items)
-    item: Template = None
-    if isinstance(value, GrowV) and strings.are_characters(value.item):
-        item, value = value.item, replace(value, item=PYINT)
-    value = dynamic_lists.shown(s, value)
-    if isinstance(value, RangeV):
-        value = ListV(_as_array(s, value))
-    array = value.array if isinstance(value, ListV) else value
-    python = isinstance(value, ListV) and value.items == ""
-    if not isinstance(array, ArrayV) or array.rank != 1 or not _is_whole(Scalar(array.dtype)):
+    item = form_of(value).item(value)
+    characters = strings.are_characters(item)
+    numbers = array_lists.line(s, dynamic_lists.with_items(value, PYINT) if characters else value)
+    if numbers is None or not _is_whole(Scalar(numbers.array.dtype)):
         raise s.hand_back(f"a set of {s.describe(value)}")
-    if isinstance(value, ListV) and value.items not in ("", array.dtype):
-        raise s.hand_back("a set of such items")
-    found = s.call_library("distinct", [array])
+    found = s.call_library("distinct", [numbers.array])
     assert isinstance(found, TupleV)
     column, count, table = found.items
     assert isinstance(column, ArrayV) and isinstance(count, ScalarV) and isinstance(table, ArrayV)
-    return MapV(GrowV(count, (column,), item or Scalar(array.dtype, python)), table, "set")
+    kind = item if characters else array_lists.in_a_column(numbers).item
+    return MapV(dynamic_lists.of_columns(count.operand, (column,), kind), table, "set")
 
 
 def copied(s: Context, value: MapV) -> MapV:
@@ -99,12 +91,6 @@ def _empty(s: Context, kind: str) -> MapV:
     table = s.call_library("empty_table", [py(SMALLEST)])
     assert isinstance(table, ArrayV)
     return MapV(GrowV(py(0), (), None), table, kind)
-
-
-def _as_array(s: Context, value: Value) -> ArrayV:
-    made = s.as_array(value)
-    assert isinstance(made, ArrayV)
-    return made
 
 
 # ---- templates -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Changes of lists in a list, or in a dict: `graph[u].append(v)`, `rows[-1][k] = x`, `groups[key].sort()`.
 
-Appending to a row, taking its last item and assigning one are done in the pool (see `rows`). For all else the row is
-taken out, changed as a list of its own, and put back.
+Appending to a row, taking its last item and assigning one are done in the pool (see `nested_lists`). For all else the
+row is taken out, changed as a list of its own, and put back.
 """
 
 from __future__ import annotations

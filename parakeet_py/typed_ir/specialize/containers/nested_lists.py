@@ -1,9 +1,9 @@
 """Lists of lists that a function changes: adjacency lists, buckets, results that grow by lists.
 
-A list that is an item of another one (`gates.RowT`) is three numbers in the columns of that list: where its items begin
-in a pool, how many they are, and how many there is room for. The pool, itself a list that grows (`GrowV`), holds the
-items of all rows, each row in one piece. A row that is full moves to the end of the pool, with room for more than twice
-as many items, so that appending takes constant time in the mean. Rows of rows have a pool of the pool.
+A list that is an item of another one (`templates.RowT`) is three numbers in the columns of that list: where its items
+begin in a pool, how many they are, and how many there is room for. The pool, itself a list that grows (`GrowV`), holds
+the items of all rows, each row in one piece. A row that is full moves to the end of the pool, with room for more than
+twice as many items, so that appending takes constant time in the mean. Rows of rows have a pool of the pool.
 
 That nothing else sees a row when it changes is the frontend's promise (`frontend/ownership`): a row taken out shows
 the pool, good until the next change.

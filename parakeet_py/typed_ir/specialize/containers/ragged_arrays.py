@@ -3,8 +3,8 @@
 A list of arrays of one dtype and rank, of any shapes, is an `ArraysV`: `data` holds the elements of all items in C
 order, `used` of them in use; `places` are columns, by item, of where it begins in `data` and of its extents. Appending
 copies the array. That cannot be distinguished from keeping it as long as its memory is not stored to afterwards, so the
-items are shadows (`shadows`) of the arrays that have been appended. What a list shows to NumPy's functions is one array
-with the items as its rows, if they have one shape; else Python runs the call.
+items stand for views of the arrays that have been appended (`deferred_views`). What a list shows to NumPy's functions
+is one array with the items as its rows, if they have one shape; else Python runs the call.
 
 A list that is returned is put together by Python, of new arrays. They have to be new in the function as well: `fresh`.
 """

@@ -56,6 +56,11 @@ if TYPE_CHECKING:
 ABSENT = "{0} is not in list"
 
 
+def _line(s: Context, value: Value) -> ListV | None:
+    """The numbers of an iterable, a dict's keys among them, as a list; None if they are not numbers of one type."""
+    return array_lists.line(s, hash_maps.keys(value) if isinstance(value, MapV) else value)
+
+
 def of_set(s: Context, value: Value) -> Value:
     """The list of what a comprehension makes of the items of a set, for those who do not mind their order: of ints that
     are computed without raising. Other values as they are."""
@@ -74,7 +79,7 @@ def of_set(s: Context, value: Value) -> Value:
 
 def _ordered(s: Context, value: Value) -> ListV | None:
     """A line of numbers that have an order."""
-    found = array_lists.line(s, value)
+    found = _line(s, value)
     if found is None or np.dtype(found.array.dtype).kind == "c":
         return None
     if np.dtype(found.array.dtype).kind == "f":
@@ -100,7 +105,7 @@ def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Valu
         value = s.call(Static(list), [value], {})
     if isinstance(value, TupleV) and not value.items and (reverse is None or is_known(reverse)):
         return lift(sorted((), reverse=reverse is not None and known(reverse)))  # the key is never called
-    items = array_lists.line(s, value)
+    items = _line(s, value)
     keyed = key is not None and not is_none(key)
     if items is None or keyed:
         found = records_in_order(s, value, key if keyed else None, reverse)
@@ -145,7 +150,7 @@ def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
 
 def or_default(s: Context, value: Value, default: Value, found: object) -> Value:
     """min or max of an iterable of run-time length that may be empty; `found()` is that of one which is not."""
-    items = array_lists.line(s, value)
+    items = _line(s, value)
     if items is None or not callable(found):
         raise s.unsupported(f"min() or max() of {s.describe(value)} with a default")
     some = s.builder.prim("gt", items.array.extents[0], ZERO, type=PYBOOL)

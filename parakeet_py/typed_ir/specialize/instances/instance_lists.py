@@ -1,6 +1,6 @@
 """Lists of instances that change where they stand: `for body in bodies: body.place += dt * body.speed`.
 
-A list of instances has a column for each attribute (`grown_lists`). If an item of one is going to change, the walk
+A list of instances has a column for each attribute (`dynamic_lists`). If an item of one is going to change, the walk
 starts again with the items of such lists as references (`ItemV`): the columns and a place, which are looked at when an
 attribute is read and stored to when one is assigned. So every object stands in one list and has no other name but
 references:

@@ -64,7 +64,7 @@ class EitherT:
 
 @record
 class RowT:
-    """A list of any length as an item of another list: three numbers, and items in a pool (see `rows`)."""
+    """A list of any length as an item of another list: three numbers, and items in a pool (see `nested_lists`)."""
 
     item: Template
 
