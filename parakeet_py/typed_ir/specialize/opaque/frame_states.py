@@ -32,23 +32,20 @@ from parakeet_py.frontend.evaluate.resumed_code import live_at, nested_functions
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
-from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
+from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, EXIT, FrameState, OpaqueSite
 from parakeet_py.typed_ir.specialize.restarts import HandBack
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     ClosureV,
     ComprehensionV,
     DictV,
     Frame,
     GeneratorV,
-    GrowV,
     InstanceV,
     ItemV,
     IteratorV,
-    ListV,
     MapV,
     MethodV,
     NeverV,
@@ -261,11 +258,11 @@ def _parts(value: Value) -> Iterator[Value]:
 
 def _can_change(value: Value) -> bool:
     match value:
-        case GrowV() | ArraysV() | MapV() | DictV() | InstanceV():
+        case MapV() | DictV() | InstanceV():
             return True
         case TupleV(items, kind):
             return kind == "list" and bool(items)
-    return isinstance(value, ListV)
+    return is_list(value)
 
 
 def _is_one_object(value: Value) -> bool:
