@@ -22,13 +22,25 @@ PROGRAMS = [
 ]
 
 
+def let_one_pass(account: Account) -> None:
+    """Each gate takes one call; the next one is looked at."""
+    account.settle_gates()
+    for gate in account.gates:
+        account.given += 1 - gate.left
+        gate.left = 1
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=repr)
 def test_corpus(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     native = lot(program, 2 * EVERY) == 1
     monkeypatch.setattr(Account, "rents", lambda self, normal, disk: self.calls < 2)
     enough = 3 if native else 2
     monkeypatch.setattr(Trial, "judge", lambda self, one, two: len(one) + len(two) >= enough and self.finish(native))
+    monkeypatch.setattr(Account, "share_budget", let_one_pass)
+    monkeypatch.setattr("parakeet_py.call.dispatch.first_calls.BUDGET", 1)
     monkeypatch.setattr("parakeet_py.call.renting.CALLS", 1)
+    gates = lot(program, 3 * EVERY) % 2 == 0
+    monkeypatch.setattr("parakeet_py.call.renting.gates_pay", lambda calls=1: gates)
     function = accelerate(when="pays")(program.function)
     for _ in range(5):
         for case in program.cases:

@@ -109,10 +109,10 @@ def _restore_handlers(ours: dict[int, _Handler]) -> list[BaseException]:
 
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Let `poll` raise `OutOfTime` in this block, once so many seconds have passed; None: however long it takes."""
+    """Let `poll` raise `OutOfTime` in this block, after so many seconds of CPU time; None: however long it takes."""
     global _latest
     before = _latest
-    _latest = None if seconds is None else time.monotonic() + seconds
+    _latest = None if seconds is None else time.process_time() + seconds
     try:
         yield
     finally:
@@ -121,7 +121,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
 def poll() -> None:
     """Unwind the compiler if a handler has raised, or the time is over."""
-    if _latest is not None and time.monotonic() > _latest:
+    if _latest is not None and time.process_time() > _latest:
         raise OutOfTime
     if _pending and threading.current_thread() is threading.main_thread():
         raise Interrupted

@@ -6,16 +6,21 @@ made so far; what none of them takes goes to its `Dispatcher`, in Python.
 
 from __future__ import annotations
 
+import dataclasses
+import threading
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
-from parakeet_py.call.dispatcher import Dispatcher
-from parakeet_py.call.load import Loaded
+from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.hybrid.residency import fingerprint
-from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce, set_slow
+
+if TYPE_CHECKING:
+    from parakeet_py.call.dispatcher import Dispatcher
+    from parakeet_py.call.load import Loaded
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -64,14 +69,33 @@ def equip(
     """
     function = given if isinstance(given, types.FunctionType) else _wrapper(given)
     checked = settings.environment().checked if checked is None else checked
-    dispatcher = Dispatcher(function, options, checked)
-    dispatcher.make_other = lambda: _make(given, options, not checked)
-    dispatcher.given = given
-    AcceleratedFunction.__init__(instance, function, dispatcher.slow)
-    dispatcher.instance = instance
-    if not dispatcher.plain:
-        dispatcher.inner = AcceleratedFunction(function, lambda *normal: dispatcher.call_normal(normal))
-    instance._dispatcher = dispatcher
+
+    def complete() -> Dispatcher:
+        from parakeet_py.call.dispatcher import Dispatcher  # which the first calls do without
+
+        with _completing:
+            if instance._complete is not None:
+                dispatcher = Dispatcher(function, options, checked, first)
+                dispatcher.make_other = lambda: _make(given, options, not checked)
+                dispatcher.given = given
+                dispatcher.instance = instance
+                if not dispatcher.plain:
+                    dispatcher.inner = AcceleratedFunction(function, lambda *normal: dispatcher.call_normal(normal))
+                instance._dispatcher = dispatcher
+                instance._complete = None
+        made: Dispatcher = instance._dispatcher
+        return made
+
+    config = settings.environment()
+    config = dataclasses.replace(config, **options) if options else config
+    first = FirstCalls(function, instance) if config.pays and config.on_cpu and not checked else None
+    AcceleratedFunction.__init__(instance, function, None if first is None else first.run)
+    instance._complete = complete
+    if first is None:
+        set_slow(instance, complete().slow)
+
+
+_completing = threading.Lock()
 
 
 def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
@@ -210,8 +234,9 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
             known = sorted(_OPTIONS)
             hint = settings.nearest(name, known)
             raise TypeError(f"accelerate() has no option {name!r}; {hint}the options are {', '.join(known)}")
-    with settings.options(**options):
-        pass  # refuses values that make no sense now, not at the first call
+    if options:
+        with settings.options(**options):
+            pass  # refuses values that make no sense now, not at the first call
     if function is None:
         return lambda target: _make(target, options)
     return _make(function, options)

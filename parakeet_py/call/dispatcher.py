@@ -34,6 +34,7 @@ from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
 from parakeet_py.base.tracebacks import shown, user_level
 from parakeet_py.call.dispatch.compiling import Compiling
+from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.call.dispatch.signature_states import Action, Call, Decision, decide
 from parakeet_py.call.dispatch.specializations import DoneByPython
 from parakeet_py.call.fallback_cache import kind_of
@@ -55,8 +56,14 @@ log_ = logging.getLogger("parakeet_py")
 class Dispatcher(Compiling):
     """The Python side of one accelerated function."""
 
-    def __init__(self, function: types.FunctionType, options: dict[str, Any], checked: bool = False) -> None:
-        super().__init__(function, options, checked)
+    def __init__(
+        self,
+        function: types.FunctionType,
+        options: dict[str, Any],
+        checked: bool = False,
+        first: FirstCalls | None = None,
+    ) -> None:
+        super().__init__(function, options, checked, first)
         self.given: Any = function  # what the decorator was given: a ufunc, a callable object
         self.make_other: Callable[[], Any] = lambda: self.instance
         self.other: Any = None  # what calls go to under settings that ask for the other machine code
@@ -214,7 +221,9 @@ class Dispatcher(Compiling):
             return self.evaluate(normal, signature, log)
         finally:
             with self.after_python():
-                self.evaluated_for += time.perf_counter() - start
+                taken = time.perf_counter() - start
+                self.evaluated_for += taken
+                self.account.has_waited(1e9 * taken)
                 if missed:  # if nothing new was seen, the same code would be made, to no avail again
                     runs = self.observed_runs.get(signature, 0)
                     self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
@@ -244,6 +253,13 @@ class Dispatcher(Compiling):
                 finally:
                     self.lock.release()
 
+    def open_first_gate(self) -> None:
+        """Let a gate take the place of what has taken the first calls."""
+        with self.after_python():
+            first = self.account.first
+            if first is not None and (gate := self.account.gate_of(None, first.largest, ())) is not None:
+                self.install_plain(gate)
+
     @put_off()
     def compile_now(self, normal: tuple[Any, ...]) -> None:
         """Compile a call in positional form, and let calls like it run the code; nothing if there is some."""
@@ -272,6 +288,7 @@ class Dispatcher(Compiling):
             gates = [gate, *(one for one in gates if one not in like)]
         elif gate not in gates:
             gates.append(gate)
+        self.leave_first_calls()
         install(self.instance, gates)
 
     def trial(self, loaded: Loaded, signature: Signature, normal: tuple[Any, ...]) -> Trial:
@@ -294,9 +311,11 @@ class Dispatcher(Compiling):
                     self.untried.pop(known, None)
             if native:
                 self.account.left.pop(trial.kind, None)
+                self.account.has_won(trial.saved)
                 self.add_gate(trial.loaded, "usual")
             else:
                 self.account.left[trial.kind] = 2 * trial.size
+                self.account.factor *= 2
             faster = "machine code" if native else "Python"
             self.account.decision = f"{faster} takes calls of this size: {trial}"
         log_.info("%s: %s", self.function.__qualname__, self.account.decision)

@@ -146,7 +146,7 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
         team = None if normal is None else dispatcher.place_of(normal)
         if team is None:
             found = explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
-            return replace(found, decision=dispatcher.account.decision) if dispatcher.config().pays else found
+            return replace(found, decision=dispatcher.account.decided()) if dispatcher.config().pays else found
         return _on_devices(dispatcher, dispatcher.positional(tuple(args), kwargs), team)
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dis
 import sys
+import time
 from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -26,6 +27,8 @@ INSTRUCTION: Final = 30.0  # ns of one instruction of Python code
 ELEMENT: Final = 1.0  # ns of an element in an operator of NumPy's
 COMPILING: Final = 20e6, 1.5e6  # ns of compiling: of any function, of an instruction (median over the test programs)
 STARTING: Final = 150e6  # ns that the first compilation of a process takes to import the compiler
+SHARE: Final = 0.1  # of the process's time that compiling may take without any use
+FREE: Final = 0.2e9  # ns that it may take besides
 MAX_LEVELS: Final = 3  # of calls that are looked into
 MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
 MOST: Final = 2**63 - 1  # turns of a loop; an int may be too large for a float
@@ -55,7 +58,17 @@ class CodeSize:
 
     def cost(self, values: Sequence[Any]) -> float:
         """Nanoseconds of a call in Python, at most for ordinary code."""
-        turns, elements = _extents(values)
+        return self.cost_of(*_extents(values))
+
+    def largest(self, nanoseconds: float) -> int:
+        """The size of arguments up to which no call costs more, but for what is in lists."""
+        size = 1
+        while size < MOST // 4 and self.cost_of(2 * size, 2 * size) < nanoseconds:
+            size *= 2
+        return size
+
+    def cost_of(self, turns: int, elements: int) -> float:
+        """Nanoseconds of a call whose loops turn so often, with so many elements in the largest array."""
         found, times = 0.0, 1.0
         for instructions, operators in zip(self.instructions, self.operators, strict=True):
             found += times * (INSTRUCTION * instructions + ELEMENT * elements * operators)
@@ -125,11 +138,15 @@ def size_of_code(function: FunctionType) -> CodeSize:
 
 
 class CompileCost:
-    """What compiling costs in this process: the estimate, corrected by what it has cost so far."""
+    """What compiling costs in this process: the estimate, corrected by what it has cost so far; and what is lost.
+
+    Attributes
+    ----------
+    lost : nanoseconds of compiling that nothing has come of, or not yet
+    """
 
     def __init__(self) -> None:
-        self.estimated = self.taken = 0.0
-        self.total = 0  # nanoseconds that calls of this process have waited for the compiler, refusals included
+        self.estimated = self.taken = self.lost = 0.0
 
     def of(self, size: CodeSize) -> float:
         """Nanoseconds of compiling a function."""
@@ -140,10 +157,19 @@ class CompileCost:
         return found if "llvmlite" in sys.modules else found + STARTING
 
     def learn(self, size: CodeSize, nanoseconds: float) -> None:
-        """A function of this size has been compiled."""
+        """A function of this size has been compiled, or has turned out not to be worth it."""
         fixed, per_instruction = COMPILING
         self.estimated = 0.9 * self.estimated + fixed + per_instruction * size.total
         self.taken = 0.9 * self.taken + nanoseconds
+
+    def strain(self, nanoseconds: float) -> float:
+        """What would be lost if as much were lost once more, as a part of what may be."""
+        return (self.lost + nanoseconds) / self.room
+
+    @property
+    def room(self) -> float:
+        """Nanoseconds that may be lost by now."""
+        return FREE + SHARE * time.process_time_ns()
 
 
 compile_cost = CompileCost()

@@ -15,25 +15,26 @@ faster, calls of that shape and size are left to it. Calls of other shapes, and 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
+from parakeet_py.call.dispatch.first_calls import DEEP, FirstCalls, are_small, gates_pay, unsized
 from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
 from parakeet_py.call.pricing import CodeSize, compile_cost, size_of, size_of_code
+from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 
 if TYPE_CHECKING:
     from parakeet_py.call.load import Loaded
 
 LOADING: Final = 3e6  # ns of calls in Python after which code is looked for on the disk
+FOLLOWING: Final = 5e6  # ns of calls in Python at least, between one look at what they have cost and the next
 CALLS: Final = 32  # calls in Python, or...
 NANOSECONDS: Final = 10e6  # ...time in Python, after which a gate takes them
-ALL_CALLS: Final = 1000  # such calls in the process, before the code of gates is loaded, which takes as long
-GATES: Final = "parakeet_py.llvm.entry.plain_gate"
 MAX_GATES: Final = 8  # of one function
+DOUBT: Final = 16  # how much more a call must be expected to take, for each time what may be lost is lost
 LONGEST: Final = 2e9  # ns that compilations of a function may take, unless its calls have cost more in Python
 
 
@@ -43,20 +44,23 @@ class Account:
     Attributes
     ----------
     spent : nanoseconds that calls have taken in Python since something was compiled, but for those at `gates`
-    total : the same since the beginning; time of calls within calls counts once
+    total : the same since the beginning; own time only (see `llvm.entry.booked_time`)
+    factor : how many times the price of compiling calls have to cost first; it doubles when nothing has come of it
     compiled : kinds of calls for which there is machine code
     left : kinds of calls for which Python is faster, up to a size
+    owed : nanoseconds of compiling this function that are lost if its code is not used
     decision : what was decided last, and why, for people
     """
 
-    waiting = 0  # calls of the process that a gate would have taken
-
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, first: FirstCalls | None = None) -> None:
         self.function = function
         self.size: CodeSize | None = None
-        self.spent = self.total = 0.0
+        self.spent = self.total = self.owed = 0.0
+        self.factor = 1.0
+        self.expected = 0.0  # nanoseconds of the last call that was looked at
         self.calls = 0
         self.running = 0  # calls that `run` is in
+        self.measuring = False  # the next call runs in Python once more, so that its time is known
         self.looked = False  # for code on the disk
         self.loading = False  # a call has been let through to load such code
         self.compiled: set[Hashable] = set()
@@ -64,13 +68,21 @@ class Account:
         self.last: dict[Hashable, tuple[int, float]] = {}  # by kind, the size of the last call in Python, and its ns
         self.gates: list[Any] = []  # that have been given nanoseconds of the budget
         self.given = 0.0  # nanoseconds of those gates
-        self.waited = compile_cost.total  # when the gates were settled last
-        self.decision = "no call has been made"
+        self.first = first  # takes the first calls, as long as there are no gates
+        if first is not None:
+            self.gates.append(first)
+            self.given = first.budget
+        self.decision = ""
 
     @property
     def cost(self) -> float:
         """Nanoseconds of compiling the function."""
         return compile_cost.of(self.code_size())
+
+    @property
+    def price(self) -> float:
+        """Nanoseconds that its calls have to take in Python before it is compiled."""
+        return self.cost * self.factor
 
     def code_size(self) -> CodeSize:
         if self.size is None:
@@ -80,10 +92,8 @@ class Account:
     def settle_gates(self) -> None:
         """Book what calls at gates have taken."""
         taken = self.given - sum(gate.left for gate in self.gates)
-        waited, self.waited = compile_cost.total - self.waited, compile_cost.total
         if self.gates and taken > 0:
             self.given -= taken
-            taken = max(taken - waited, 0)  # by calls within these calls
             self.spent += taken
             self.total += taken
 
@@ -104,12 +114,15 @@ class Account:
         """Does a call in positional form run in Python? `disk`: asks whether there is code on the disk."""
         self.settle_gates()
         self.loading = False
-        cost = self.cost
-        if self.spent >= cost:
-            self.decision = (
-                f"compiled: its calls have taken {_ms(self.spent)} in Python, compiling takes about {_ms(cost)}"
-            )
-            return False
+        price, strain, taken = self.price, compile_cost.strain(self.cost), self.described()
+        if self.spent >= price:
+            if strain > 1:
+                self.decision = f"not compiled: {taken}, and too much has been compiled in vain"
+                return True
+            kind = kind_of(normal)
+            self.measuring = kind not in self.last and self.code_size().loops
+            self.decision = f"compiled next: {taken}" if self.measuring else f"compiled: {taken}"
+            return self.measuring
         if self.spent >= LOADING and not self.looked:
             self.looked = True
             if disk():
@@ -118,28 +131,38 @@ class Account:
                     f"loaded: its calls have taken {_ms(self.spent)} in Python, and there is code on the disk"
                 )
                 return False
-        price = self.code_size().cost(normal)
-        if price >= cost:
-            self.decision = f"compiled: a call may take {_ms(price)} in Python, compiling takes about {_ms(cost)}"
+        expected = self.expected = self.code_size().cost(normal)
+        if expected >= price * max(DOUBT ** (strain - 1), 1):
+            self.decision = (
+                f"compiled: a call may take {_ms(expected)} in Python, compiling takes about {_ms(self.cost)}"
+            )
             return False
-        self.decision = (
-            f"not compiled yet: its calls have taken {_ms(self.spent)} in Python, compiling takes about {_ms(cost)}"
-        )
+        self.decision = f"not compiled yet: {taken}"
         return True
+
+    def described(self) -> str:
+        """What calls have cost, and what compiling would."""
+        return f"its calls have taken {_ms(self.spent)} in Python, compiling takes about {_ms(self.cost)}"
+
+    def decided(self) -> str:
+        """What was decided last, and why."""
+        self.settle_gates()
+        return self.decision or f"not compiled yet: {self.described()}"
 
     def run(self, normal: Sequence[Any], call: Callable[[], Any]) -> Any:
         """Run a call in Python, and book what it takes."""
         self.settle_gates()
-        before, waited = self.total, compile_cost.total
+        before = booked[0]
         self.running += 1
         start = time.perf_counter_ns()
         try:
             return call()
         finally:
-            taken = max(time.perf_counter_ns() - start - (compile_cost.total - waited), 0)
+            taken = time.perf_counter_ns() - start
             self.running -= 1
+            own = max(taken - (booked[0] - before), 0)  # calls within this one have been booked
+            booked[0] += own
             self.settle_gates()
-            own = max(taken - (self.total - before), 0)  # calls within this one have been booked
             self.spent += own
             self.total += own
             self.calls += 1
@@ -153,45 +176,99 @@ class Account:
     def gate_for(self, normal: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A gate to Python for calls like this one, if so many run there that it pays; else None.
 
+        Until something is compiled, one gate takes calls of any shape, and before that what has taken the first calls.
         Recursive calls get one early: what is above a call on the stack here would soon be more than Python allows.
         """
-        if self.calls < CALLS and self.total < NANOSECONDS and not self.running:
+        if self.measuring:
+            self.measuring = False
             return None
-        Account.waiting += 1
-        if GATES not in sys.modules and Account.waiting < ALL_CALLS and not self.running:
+        if self.compiled and self.calls < CALLS and self.total < NANOSECONDS and not self.is_deep:
+            return None
+        if not gates_pay() and not self.is_deep:
+            if self.first is not None and not self.compiled:
+                self.first.largest = max(self.first.largest, self.largest())
+                if self.first not in self.gates:
+                    self.gates.append(self.first)
+                self.share_budget()
             return None
         from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
 
+        values = (*args, *kwargs.values())
+        if not self.compiled:
+            are_small(values, 0)
+            return self.gate_of(None, self.largest(), values)
         kind = kind_of(normal)
         shape = Shape.of(args, kwargs, closely=kind in self.left)
         if shape is None or any(type(name) is not str for name in shape.names):
             return None
         if kind in self.left:
             return PlainGate(self.function, shape, self.left[kind], FOR_EVER)
+        return self.gate_of(shape, size_of(values), ())
+
+    @property
+    def is_deep(self) -> bool:
+        """Are there so many calls within calls that frames here count?"""
+        return self.running > 1 or (self.first is not None and self.first.running >= DEEP)
+
+    def gate_of(self, shape: Any, largest: int, values: Sequence[Any]) -> Any:
+        """A gate for calls of a shape, with its share of the budget; None if there are enough. `values`: arguments
+        whose classes it knows from now on."""
+        from parakeet_py.llvm.entry.plain_gate import PlainGate, add_unsized
+
         if len(self.gates) >= MAX_GATES:
             return None
         self.settle_gates()
-        budget = max(int(min(self.cost, LOADING if not self.looked else self.cost) - self.spent), 1)
-        largest = size_of((*args, *kwargs.values()))
+        add_unsized(unsized.intersection(map(type, values)) if values else unsized)
+        if self.first is not None:
+            if self.first in self.gates:
+                self.gates.remove(self.first)
+                self.given -= self.first.left
+            self.first.left, self.first = 0, None
         found = next((gate for gate in self.gates if gate.shape == shape), None)
         if found is None:
             found = PlainGate(self.function, shape, largest, 0)
             self.gates.append(found)
         found.largest = max(found.largest, largest)
-        for gate in self.gates:  # they share what is left of the budget
-            self.given -= gate.left
-            gate.left = budget // len(self.gates)
-            self.given += gate.left
+        self.share_budget()
         return found
 
-    def close(self) -> None:
-        """Something is about to be compiled: gates take no more calls, and the sum begins anew."""
+    def largest(self) -> int:
+        """The size of arguments up to which calls are not expected to be worth compiling at once."""
+        return self.code_size().largest(self.cost)
+
+    def share_budget(self) -> None:
+        """Give gates what calls may take until it is decided anew."""
+        self.settle_gates()
+        budget = (self.price if self.looked else min(self.price, LOADING)) - self.spent
+        if budget <= 0 and compile_cost.strain(self.cost) > 1:
+            budget = max(FOLLOWING, self.spent / 4)
+        for gate in self.gates:
+            self.given -= gate.left
+            gate.left = max(int(budget / len(self.gates)), 0)
+            self.given += gate.left
+
+    def close(self, in_vain: bool = False) -> None:
+        """Something has been compiled, or it was tried: gates take no more calls, and the sum begins anew."""
         self.settle_gates()
         for gate in self.gates:
             gate.left = 0
         self.gates.clear()
         self.given = self.spent = 0.0
         self.calls = 0
+        if in_vain:
+            self.factor *= 2
+
+    def has_waited(self, nanoseconds: float) -> None:
+        """A call has waited for the compiler."""
+        booked[0] += int(nanoseconds)
+        compile_cost.lost += nanoseconds
+        self.owed += nanoseconds
+
+    def has_won(self, share: float) -> None:
+        """Machine code takes calls from now on, and saves this share of what they cost in Python."""
+        compile_cost.lost -= self.owed * min(2 * share, 1)
+        self.owed = 0.0
+        self.factor = 1.0
 
     def has_compiled(self, normal: Sequence[Any], nanoseconds: float) -> None:
         """A call has been compiled."""
@@ -208,9 +285,14 @@ class Account:
         return loading
 
     @property
+    def most(self) -> float:
+        """Nanoseconds that compiling will never be given more than, as long as calls take no more in Python."""
+        return max(LONGEST, 2 * self.total)
+
+    @property
     def longest(self) -> float:
         """Seconds that compiling may take now."""
-        return max(LONGEST, 2 * self.total) / 1e9
+        return min(self.most, max(2 * self.price, self.expected, compile_cost.room - compile_cost.lost)) / 1e9
 
 
 class Trial:
@@ -288,10 +370,21 @@ class Trial:
             self.over = True
             self.decide(self, native)
 
-    def __str__(self) -> str:
+    def best(self) -> tuple[float, float]:
+        """The shortest times in machine code and in Python, 0 if there are none."""
         native, python = (
             min((min(one[way]) for one in self.samples.values() if one[way]), default=0) for way in (0, 1)
         )
+        return native, python
+
+    @property
+    def saved(self) -> float:
+        """The share of Python's time that machine code saves; half, if that is not known."""
+        native, python = self.best()
+        return max(1 - native / python, 0) if python else 0.5
+
+    def __str__(self) -> str:
+        native, python = self.best()
         return f"{_us(native)} in machine code, {_us(python)} in Python"
 
 

@@ -21,9 +21,10 @@ from parakeet_py.base.errors import MissingValue
 from parakeet_py.base.types import DTYPES
 from parakeet_py.call.load import can_be_static, read_source
 from parakeet_py.hybrid.devices.device import Machine
-from parakeet_py.hybrid.devices.device_detection import class_lives_elsewhere, items_of
+from parakeet_py.hybrid.devices.device_detection import items_of
 from parakeet_py.hybrid.residency.array_interfaces import Interface, interface_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
+from parakeet_py.signature.device_classes import class_lives_elsewhere
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ScalarSpec, StaticSpec, leaves, static_key
 
 if TYPE_CHECKING:

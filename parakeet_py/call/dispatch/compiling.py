@@ -15,7 +15,6 @@ from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, 
 from parakeet_py.call import specialization_cache
 from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned, Specializations
 from parakeet_py.call.load import Loaded
-from parakeet_py.call.pricing import compile_cost
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.signature.positional import python_form
 from parakeet_py.signature.specs import Signature
@@ -61,7 +60,7 @@ class Compiling(Specializations):
             raise NotEarned
         from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
-        waits = False
+        waits = in_vain = False
         try:
             guess = runs > 0 and hopeful and not needs_its_frame(self.function)
             with deadline(self.account.longest if config.pays else None):
@@ -69,6 +68,9 @@ class Compiling(Specializations):
             waits = loaded is None
             return loaded
         except OutOfTime:
+            in_vain = True
+            if self.account.longest < self.account.most / 1e9:
+                raise NotEarned from None
             text = (
                 f"compiling {self.function.__qualname__} takes over {self.account.longest:.3g} s; its calls take less"
             )
@@ -76,12 +78,16 @@ class Compiling(Specializations):
         except NeedObservation as need:
             self.observed_runs[signature] = runs + 1
             if not worth_it or needs_its_frame(self.function):
+                in_vain = True
                 raise need.error from None
             waits = True
+        except Exception:
+            in_vain = True
+            raise
         finally:
-            compile_cost.total += int(1e9 * (time.perf_counter() - start))
+            self.account.has_waited(1e9 * (time.perf_counter() - start))
             if config.pays and not waits:
-                self.account.close()
+                self.account.close(in_vain)
         return None
 
     def load(self, signature: Signature, config: settings.Config, extents: Extents) -> Loaded | None:

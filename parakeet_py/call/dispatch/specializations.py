@@ -19,10 +19,11 @@ from parakeet_py.base import config as settings
 from parakeet_py.base import tracing
 from parakeet_py.base.errors import MissingValue
 from parakeet_py.call import specialization_cache
+from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.call.fallback_cache import Refusals
 from parakeet_py.call.load import Knowledge, Loaded, call_signature, present, read_source
 from parakeet_py.call.renting import Account, Trial
-from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
+from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install, set_slow
 from parakeet_py.signature.attribute_sources import of_arguments
 from parakeet_py.signature.facts import Facts
 from parakeet_py.signature.specs import Signature, Source
@@ -56,7 +57,9 @@ class DoneByPython(Exception):
 class Specializations(ABC):
     """The compiled code of one function."""
 
-    def __init__(self, function: types.FunctionType, options: dict[str, Any], checked: bool) -> None:
+    def __init__(
+        self, function: types.FunctionType, options: dict[str, Any], checked: bool, first: FirstCalls | None = None
+    ) -> None:
         self.function = function
         self.options = options
         self.checked = checked  # is all machine code here checked? Calls under other settings go elsewhere
@@ -76,7 +79,7 @@ class Specializations(ABC):
         self.watched: dict[Source, bool] = {}  # globals that operations handed back to Python must not replace; items?
         self.hands_back = False
         self.made = 0  # specializations, forgotten ones too
-        self.account = Account(function)
+        self.account = Account(function, first)
         self.untried: dict[Signature, Loaded] = {}  # code that takes no calls before it has been compared with Python
         self.trials: dict[Signature, Trial] = {}
         self.lock = _compiling
@@ -230,6 +233,7 @@ class Specializations(ABC):
         loaded.give_up = lambda reason: self.give_up(loaded, reason)
         self.made += 1
         tracing.look()
+        self.leave_first_calls()
         found = self.general if extents == "general" else self.specializations
         if untried and extents != "general":
             self.untried[signature] = self.untried[loaded.native.signature] = loaded
@@ -237,6 +241,11 @@ class Specializations(ABC):
             self.add_gate(loaded, extents)
         found[signature] = loaded  # what is found there has a gate that takes calls, or is tried out
         found[loaded.native.signature] = loaded
+
+    def leave_first_calls(self) -> None:
+        """Let the dispatcher get all calls that gates do not take."""
+        if self.instance._slow != self.slow:
+            set_slow(self.instance, self.slow)
 
     def add_gate(self, loaded: Loaded, extents: Extents) -> None:
         """Let calls try a gate: before all others, but those to Python that last; the general one after the guarded."""

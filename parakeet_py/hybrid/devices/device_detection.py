@@ -4,12 +4,13 @@ must cost nothing where there is none."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.signature.attribute_sources import is_plain
+from parakeet_py.signature.device_classes import class_lives_elsewhere
 
 _HERE = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))  # most arguments are such
 DEEPEST = 4  # containers in containers
@@ -25,18 +26,6 @@ def lives_elsewhere(value: Any, depth: int = 0) -> bool:
     if inside:
         return depth < DEEPEST and any(lives_elsewhere(item, depth + 1) for item in inside)
     return class_lives_elsewhere(kind)
-
-
-def class_lives_elsewhere(kind: Any) -> bool:
-    """Whether instances of a class may be arrays on devices."""
-    return _class_lives_elsewhere(kind)
-
-
-@functools.lru_cache(maxsize=128)
-def _class_lives_elsewhere(kind: Hashable) -> bool:
-    if hasattr(kind, "__cuda_array_interface__"):
-        return True
-    return hasattr(kind, "__dlpack_device__") and str(kind.__module__).partition(".")[0] != "numpy"
 
 
 @functools.lru_cache(maxsize=256)

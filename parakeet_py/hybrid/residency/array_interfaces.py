@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from parakeet_py.hybrid.devices.device import Machine
-from parakeet_py.hybrid.devices.device_detection import class_lives_elsewhere, leaves_of
+from parakeet_py.hybrid.devices.device_detection import leaves_of
 from parakeet_py.hybrid.residency import dlpack
 from parakeet_py.hybrid.residency.arrays import Layout, span, strides_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
+from parakeet_py.signature.device_classes import class_lives_elsewhere
 
 DEFAULT = 1  # the stream that is meant where none is named
 

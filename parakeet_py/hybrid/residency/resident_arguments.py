@@ -26,7 +26,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.devices.device import DeviceError
-from parakeet_py.hybrid.devices.device_detection import class_lives_elsewhere, items_of, leaves_of
+from parakeet_py.hybrid.devices.device_detection import items_of, leaves_of
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.residency.array_interfaces import Interface, interface_of
 from parakeet_py.hybrid.residency.arrays import Borrowed
@@ -36,6 +36,7 @@ from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.exported import exported
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.signature import specs
+from parakeet_py.signature.device_classes import class_lives_elsewhere
 from parakeet_py.signature.results import array_of_numpy
 
 _LINE = 64  # bytes; where an array begins in such a line is the same on the host

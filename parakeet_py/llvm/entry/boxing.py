@@ -24,8 +24,9 @@ from parakeet_py.base import tracing
 from parakeet_py.base.types import DTYPES
 from parakeet_py.llvm.entry import callable_type, stub_support
 from parakeet_py.llvm.runtime import error_state
-from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
+from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.llvm.runtime.object_layout import check_layout
+from parakeet_py.llvm.runtime.support_code import support_code
 
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_CheckSignals "
@@ -143,11 +144,6 @@ def symbols() -> dict[str, int]:
     found["gate.filters"] = id(_FILTERS)
     found["gate.hold"] = ctypes.addressof(hold)
     return found
-
-
-def is_gate(target: object) -> bool:
-    """Is this a gate, which is entered at its address, or any callable?"""
-    return isinstance(getattr(target, "address", None), int) and hasattr(target, "follow")
 
 
 _support: Mapping[str, int] | None = None

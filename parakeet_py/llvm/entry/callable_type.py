@@ -55,6 +55,11 @@ class Gate(Protocol):
     def follow(self, target: Any) -> None: ...
 
 
+def is_gate(target: object) -> bool:
+    """Is this a gate, which is entered at its address, or any callable?"""
+    return isinstance(getattr(target, "address", None), int) and hasattr(target, "follow")
+
+
 class Plain:
     """A gate to the plain Python function (see `plain_gate`)."""
 
@@ -127,7 +132,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     """
 
     # What calls need is in slots: `functools.wraps` copies what is in `__dict__` to other functions.
-    __slots__ = ("__dict__", "__weakref__", "_dispatcher", "_first", "_gates", "_retired", "_slow")
+    __slots__ = ("__dict__", "__weakref__", "_complete", "_dispatcher", "_first", "_gates", "_retired", "_slow")
 
     # Typing arguments: an object of this type stands for itself (see `signature.spec_of`).
     stands_for_itself = True
@@ -136,6 +141,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
         self._slow: Callable[..., Any] = function if slow is None else slow
+        self._complete: Callable[[], Any] | None = None  # makes `_dispatcher` when it is first asked for
         self._first: object = None  # the first gate, if it asks for itself there
         self._gates: tuple[Gate, ...] = ()
         self._retired: list[object] = []
@@ -147,7 +153,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            if vectorcall_of(self) is None:
+            if not self._gates:
                 return self._slow(*args, **kwargs)
             return _vectorcall_call(self, args, kwargs)
         except BaseException as error:
@@ -160,6 +166,8 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         if name in _OF_FUNCTIONS:
             return getattr(self.__wrapped__, name)
+        if name == "_dispatcher" and self._complete is not None:
+            return self._complete()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:

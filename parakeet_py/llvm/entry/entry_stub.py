@@ -27,7 +27,7 @@ from typing import Any
 from parakeet_py.llvm.engine import perf_symbols
 from parakeet_py.llvm.engine.object_loader import LoadedCode
 from parakeet_py.llvm.engine.perf_symbols import Title
-from parakeet_py.llvm.entry import boxing
+from parakeet_py.llvm.entry import boxing, callable_type
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, class_named, is_item, key_of, variable_of
@@ -107,7 +107,7 @@ class GateHandle:
         One aligned store changes the link, so other threads may call the gate meanwhile. Targets once followed are
         kept, as a thread may still be running in one.
         """
-        if boxing.is_gate(target):
+        if callable_type.is_gate(target):
             record = (ctypes.c_void_p * 2)(target.address, id(target))
         else:
             record = (ctypes.c_void_p * 2)(boxing.symbols()["gate.PyObject_Vectorcall"], id(target))

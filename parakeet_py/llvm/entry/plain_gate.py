@@ -5,10 +5,11 @@
     gate.follow(other)           # where calls go that are not its own
 
 A plain gate takes calls of one *shape*: so many arguments by position, these keyword names, and for each argument its
-class, for arrays also their dtype and rank, for a bool or str which one it is. It lets a call pass when an
-argument is larger than `largest` (elements of an array, items of a list, tuple or dict, the value of an int), and when
-Python's calls have taken the nanoseconds that it was given. It measures with the monotonic clock, which costs some 50
-ns; not if it is `FOR_EVER`. The time of calls within a call counts once.
+class, for arrays also their dtype and rank, for a bool or str which one it is. Without a shape it takes any call whose
+arguments are of classes it knows, `unsized` or with a size. It lets a call pass when an argument is larger than
+`largest` (elements of an array, items of a list, tuple or dict, the value of an int), and when Python's calls have
+taken the nanoseconds that it was given. It measures their own time (see `booked_time`) with the monotonic clock, which
+costs some 50 ns: of short calls one in `SAMPLE`, which stands for all; of none if it is `FOR_EVER`.
 
 As other gates it takes no calls while an `options` block is open anywhere or the main thread is traced or profiled.
 
@@ -20,21 +21,26 @@ which keeps the record in a slot.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
 
+from parakeet_py.base import config as settings
+from parakeet_py.base import tracing
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.llvm.engine.low_level_source import Source
-from parakeet_py.llvm.entry import boxing
-from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, Plain
-from parakeet_py.llvm.entry.stub_support import LAYOUT
+from parakeet_py.llvm.entry import booked_time
+from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, Plain, is_gate
+from parakeet_py.llvm.entry.stub_support import LAYOUT, WATCHED
 from parakeet_py.llvm.runtime.native_runtime import support_code
+from parakeet_py.llvm.runtime.object_layout import check_layout
 
 FOR_EVER: Final = 2**63 - 1
+SAMPLE: Final = 16  # short calls of which one is measured
+SHORT: Final = 10_000  # ns
 MAX_ARGUMENTS: Final = 16
 _ARRAY, _INT, _SIZED, _ITSELF, _TEXT = 1, 2, 3, 4, 5  # what is looked at beside the class of an argument
 _OWN: Final = frozenset((bool, str, type(None)))  # which are looked at themselves
@@ -77,7 +83,21 @@ class Shape:
 
 
 _KINDS: Final[dict[type, int]] = {np.ndarray: _ARRAY, int: _INT}
+_HASH_BITS: Final = 14
+_HASH: Final = 0x9E3779B97F4A7C15
+_PROBES: Final = 4  # places for classes with the same hash
 _Words = ctypes.c_int64 * MAX_ARGUMENTS
+_unsized = (ctypes.c_int64 * (2**_HASH_BITS + _PROBES))()
+
+
+def add_unsized(kinds: Iterable[type]) -> None:
+    """Let gates without a shape take arguments of further classes. The caller keeps these alive."""
+    for kind in kinds:
+        first = (id(kind) * _HASH & 2**64 - 1) >> 64 - _HASH_BITS
+        for place in range(first, first + _PROBES):
+            if _unsized[place] in (0, id(kind)):
+                _unsized[place] = id(kind)
+                break
 
 
 class PlainGate(Plain, ctypes.Structure):
@@ -91,6 +111,8 @@ class PlainGate(Plain, ctypes.Structure):
         ("largest", ctypes.c_int64),
         ("count", ctypes.c_int64),
         ("named", ctypes.c_int64),
+        ("until_sample", ctypes.c_int64),
+        ("estimate", ctypes.c_int64),
         ("types", _Words),
         ("marks", _Words),
         ("ranks", _Words),
@@ -98,12 +120,16 @@ class PlainGate(Plain, ctypes.Structure):
         ("names", _Words),
     )
 
-    def __init__(self, function: FunctionType, shape: Shape, largest: int, nanoseconds: int) -> None:
+    def __init__(self, function: FunctionType, shape: Shape | None, largest: int, nanoseconds: int) -> None:
         super().__init__()
         self.shape = shape
         self._kept: list[object] = [function, shape]
         self.function = id(function)
         self.left, self.largest = nanoseconds, largest
+        self.follow(function)
+        if shape is None:
+            self.count = -1
+            return
         self.count, self.named = len(shape.types), len(shape.names)
         for place, (kind, mark, rank) in enumerate(zip(shape.types, shape.marks, shape.ranks, strict=True)):
             self.types[place], self.ranks[place] = id(kind), rank
@@ -120,7 +146,6 @@ class PlainGate(Plain, ctypes.Structure):
             )
         for place, name in enumerate(shape.names):
             self.names[place] = id(name)
-        self.follow(function)
 
     @property
     def is_lasting(self) -> bool:  # type: ignore[override]
@@ -140,21 +165,42 @@ class PlainGate(Plain, ctypes.Structure):
     def follow(self, target: Any) -> None:
         """Let other calls go on to `target`, another gate or any callable."""
         self._kept.append(target)  # a thread may be running in the former one
-        address = getattr(target, "address", None) if boxing.is_gate(target) else None
+        address = target.address if is_gate(target) else None
         # A thread that reads between the two stores would enter one with the other: both are written with the GIL
         # held, as gates read them.
         self.next_object = id(target)
-        self.next_code = address or boxing.symbols()["gate.PyObject_Vectorcall"]
+        self.next_code = address or _vectorcall()
+
+
+def _address_of(library: Any, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+@lru_cache(maxsize=1)
+def _vectorcall() -> int:
+    return _address_of(ctypes.pythonapi, "PyObject_Vectorcall")
 
 
 @lru_cache(maxsize=1)
 def _code() -> dict[str, int]:
-    known = dict(boxing.support())
-    api = ctypes.pythonapi
-    known["gate.PyUnicode_Compare"] = ctypes.cast(api.PyUnicode_Compare, ctypes.c_void_p).value or 0
-    known["gate.clock_gettime"] = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
+    check_layout()
+    known = {
+        f"gate.{name}": _address_of(ctypes.pythonapi, name)
+        for name in ("PyObject_Vectorcall", "PyLong_AsLongLongAndOverflow", "PyUnicode_Compare", "PyThreadState_Get")
+    }
+    known["gate.clock_gettime"] = _address_of(ctypes.CDLL(None), "clock_gettime")
+    known["gate.open_blocks"] = settings.open_blocks_address()
+    known["gate.tools"] = tracing.places_address()
+    known["gate.unsized"] = ctypes.addressof(_unsized)
+    known["gate.booked"] = booked_time.address()
+    known["gate.dict_type"] = id(dict)
+    known["gate.list_type"] = id(list)
+    known["gate.tuple_type"] = id(tuple)
+    known["gate.int_type"] = id(int)
+    known["gate.array_type"] = id(np.ndarray)
+    sources = (WATCHED, _CODE)
     return dict(
-        support_code("plain gates", (_CODE,), known, ("gate.plain", "gate.plain_first"), prefix="gate.").addresses
+        support_code("plain gates", sources, known, ("gate.plain", "gate.plain_first"), prefix="gate.").addresses
     )
 
 
@@ -165,7 +211,13 @@ def PyLong_AsLongLongAndOverflow(number: ptr, overflow: ptr) -> i64: ...
 def PyUnicode_Compare(left: ptr, right: ptr) -> i32: ...
 def clock_gettime(clock: i32, time: ptr) -> i32: ...
 open_blocks: extern
-def watched() -> i64: ...
+booked: extern
+unsized: extern
+dict_type: extern
+list_type: extern
+tuple_type: extern
+int_type: extern
+array_type: extern
 
 # Nanoseconds of the monotonic clock.
 @internal
@@ -194,6 +246,24 @@ def magnitude(number: ptr) -> i64:
         return FOR_EVER
     return -value if value < 0 else value
 
+# The size of an argument for a gate without a shape; -1 if its class is not known.
+@internal
+def size_of(value: ptr) -> i64:
+    kind = value.TYPE.ptr
+    place = (i64(kind) * HASH) >> HASH_SHIFT
+    end = place + PROBES
+    while place < end:
+        if unsized.ptr[place] == kind:
+            return 0
+        place += 1
+    if kind == array_type:
+        return elements(value)
+    if kind == int_type:
+        return magnitude(value)
+    if kind == list_type or kind == tuple_type or kind == dict_type:
+        return value.SIZE.i64
+    return -1
+
 # Where the calls of a decorated function enter whose first gate this is.
 def plain_first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     return plain(self.FIRST.ptr, arguments, nargsf, names)
@@ -202,6 +272,29 @@ def plain_first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
 @internal
 def go_on(record: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     return record.NEXT_CODE.ptr.ptr(record.NEXT_OBJECT.ptr, arguments, nargsf, names)
+
+# The call is Python's, and its time is booked.
+@internal
+def timed(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    if left == FOR_EVER:
+        return PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
+    until = record.UNTIL_SAMPLE.i64
+    record.UNTIL_SAMPLE.i64 = until - 1
+    if until > 0:
+        given = PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
+        record.LEFT.i64 = record.LEFT.i64 - record.ESTIMATE.i64
+        booked.i64 = booked.i64 + record.ESTIMATE.i64
+        return given
+    before = booked.i64
+    start = now()
+    result = PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
+    took = now() - start
+    own = smax(took - (booked.i64 - before), 0)
+    booked.i64 = booked.i64 + own
+    record.LEFT.i64 = record.LEFT.i64 - own
+    record.ESTIMATE.i64 = own
+    record.UNTIL_SAMPLE.i64 = SAMPLE if own < SHORT else 0
+    return result
 
 def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     record = holder.HEADER.ptr
@@ -213,6 +306,14 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     if names != null:
         keywords = names.SIZE.i64
     count = record.COUNT.i64
+    if count < 0:
+        all = (nargsf & ARGUMENTS) + keywords
+        k = 0
+        while k < all:
+            if ugt(size_of(arguments.ptr[k]), record.LARGEST.i64):
+                return go_on(record, arguments, nargsf, names)
+            k += 1
+        return timed(record, left, arguments, nargsf, names)
     if ((nargsf & ARGUMENTS) + keywords != count) | (keywords != record.NAMED.i64):
         return go_on(record, arguments, nargsf, names)
     k = 0
@@ -244,15 +345,7 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
         if ugt(size, record.LARGEST.i64):
             return go_on(record, arguments, nargsf, names)
         k += 1
-    if left == FOR_EVER:
-        return PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
-    start = now()
-    result = PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
-    took = now() - start
-    still = record.LEFT.i64
-    within = smax(left - still, 0)
-    record.LEFT.i64 = still - smax(took - within, 0)
-    return result
+    return timed(record, left, arguments, nargsf, names)
 """,
     {
         **LAYOUT,
@@ -265,5 +358,10 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
         "SIZED": _SIZED,
         "ITSELF": _ITSELF,
         "TEXT": _TEXT,
+        "SAMPLE": SAMPLE,
+        "SHORT": SHORT,
+        "HASH": _HASH - 2**64,
+        "HASH_SHIFT": 64 - _HASH_BITS,
+        "PROBES": _PROBES,
     },
 )

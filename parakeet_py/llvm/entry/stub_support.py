@@ -63,7 +63,6 @@ def support(checked: bool = False) -> tuple[Source, ...]:
     constants = {
         "CHECKED": checked,
         "COUNTS_32": COUNTS_32,
-        "MONITORED": sys.version_info >= (3, 12),
         "NATIVE": ord("<"),
         "WRITEABLE": Flags.WRITEABLE,
         "OWNDATA": Flags.OWNDATA,
@@ -75,8 +74,8 @@ def support(checked: bool = False) -> tuple[Source, ...]:
         "SLOW": SLOW_OFFSET,
         **LAYOUT,
     }
-    texts = (_COUNTING if checked else "", INCREMENT.text, _COMPARE, _CALL, _WATCHED, ARRAYS)
-    return *(Source(text, constants) for text in texts), error_state.SUPPORT, loop_polls.SUPPORT
+    texts = (_COUNTING if checked else "", INCREMENT.text, _COMPARE, _CALL, ARRAYS)
+    return *(Source(text, constants) for text in texts), WATCHED, error_state.SUPPORT, loop_polls.SUPPORT
 
 
 _COUNTING = """
@@ -265,7 +264,8 @@ def fail(ctx: ptr, helper: ptr, state: ptr):
     drop(numbers, 7)
 """
 
-_WATCHED = f"""
+WATCHED = Source(
+    f"""
 def PyThreadState_Get() -> ptr: ...
 tools: extern
 
@@ -277,4 +277,6 @@ def watched() -> i64:
         names = tools.ptr[2]
         seen |= {" | ".join(f"names.i64[{k}]" for k in range(TOOLS))}
     return seen
-"""
+""",
+    {"MONITORED": sys.version_info >= (3, 12)},
+)

@@ -15,9 +15,11 @@ import pytest
 from parakeet_py import FallbackWarning, accelerate, options
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.call import fallback_cache, pricing, renting
+from parakeet_py.call.dispatch import first_calls
 from parakeet_py.call.renting import Account, Trial
+from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
-from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
+from parakeet_py.llvm.entry.plain_gate import FOR_EVER, SAMPLE, SHORT, PlainGate, Shape, add_unsized
 
 
 def plain(x: Any, n: Any = 3, *, k: Any = 1) -> Any:
@@ -110,7 +112,7 @@ def test_a_gate_books_the_time_of_recursive_calls_once(monkeypatch: pytest.Monke
 
     def calls_itself(n: int) -> int:
         if n == 0:
-            gate.left -= 10**15  # a call within the others has taken long
+            booked[0] += 10**15  # a call within the others has taken long
             return 0
         found: int = instance(n - 1) + 1
         seen.append(gate.left)
@@ -119,8 +121,10 @@ def test_a_gate_books_the_time_of_recursive_calls_once(monkeypatch: pytest.Monke
     gate = PlainGate(calls_itself, of(3), 100, 10**17)
     instance = AcceleratedFunction(calls_itself)
     install(instance, [gate])
+    before = booked[0]
     assert instance(50) == 50
-    assert {*seen, gate.left} == {10**17 - 10**15}  # what the others have taken is less
+    assert {*seen, gate.left} == {10**17}  # what the others have taken is less
+    assert booked[0] == before + 10**15
 
 
 def test_a_gate_counts_references_and_raises_what_the_function_raises() -> None:
@@ -201,7 +205,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     monkeypatch.setattr(renting.time, "perf_counter_ns", read)
     monkeypatch.setattr(pricing.compile_cost, "of", lambda size: 100e6)
-    monkeypatch.setattr(renting, "NANOSECONDS", 1e18)  # gates measure by themselves
+    monkeypatch.setattr(pricing.CompileCost, "room", 1e18)
+    monkeypatch.setattr(renting, "gates_pay", lambda calls=1: False)  # they measure by themselves
 
     def take(nanoseconds: float) -> None:
         step[0] = nanoseconds
@@ -313,7 +318,8 @@ def test_arguments_are_not_kept(clock: Callable[[float], None]) -> None:
 
 
 def test_few_kinds_of_calls_are_remembered(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renting, "CALLS", 1000)
+    monkeypatch.setattr(first_calls, "BUDGET", 0)
+    monkeypatch.setattr(Account, "gate_for", lambda *args: None)
     function = accelerate(when="pays")(lambda text: len(text))
     clock(1e3)
     for number in range(200):
@@ -325,24 +331,95 @@ def test_few_kinds_of_calls_are_remembered(clock: Callable[[float], None], monke
     assert sys.getrefcount(text) == before
 
 
-def test_texts_share_a_gate(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renting, "CALLS", 3)
-    function = accelerate(when="pays")(lambda text: len(text))
+def test_calls_of_any_shape_share_a_gate(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"CALLS": 2, "ALL_CALLS": 0}.items():
+        monkeypatch.setattr(first_calls, name, value)
+    function = accelerate(when="pays")(lambda text, *others, n=0: len(text))
     clock(1e3)
     for number in range(20):
-        function(str(number))
-    assert len(function._gates) == 1 and function._dispatcher.account.calls == 3
+        assert function(str(number)) == len(str(number))
+        assert function([1, 2], n=number) == 2 and function(np.ones(3), 4.0) == 3
+    (gate,) = function._gates
+    assert gate.shape is None and function._dispatcher.account.calls == 0
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        function()
+
+
+def test_a_gate_without_a_shape_looks_at_sizes_and_classes() -> None:
+    gate = PlainGate(plain, None, 100, FOR_EVER)
+    call, passed = behind(gate)
+
+    class Other:
+        pass
+
+    others: list[Any] = [np.ones(101), 101, -(2**70), [0] * 101, dict.fromkeys(range(101)), Other()]
+    for value in others:
+        assert call(value) is None and call(1.0, k=value) is None
+    assert len(passed) == 2 * len(others)
+    add_unsized([float, Other])
+    for value in (np.ones(100), 100, [0] * 100, (1,), {}, Other()):
+        assert call(value) == (3, 1) and call(1.0, 2.0, k=3) == (2.0, 3)
+
+
+def test_short_calls_are_measured_now_and_then() -> None:
+    gate = PlainGate(plain, None, 100, 10**17)
+    call, _ = behind(gate)
+    before = booked[0]
+    call(1)
+    estimate = gate.estimate
+    assert gate.until_sample == SAMPLE and 0 < estimate < SHORT
+    for _ in range(SAMPLE):
+        call(1)
+    assert gate.until_sample == 0 and gate.left == 10**17 - (SAMPLE + 1) * estimate == 10**17 - (booked[0] - before)
+    gate.estimate = -1
+    call(1)
+    assert gate.estimate >= 0
+
+
+def test_first_calls_are_taken_by_little(clock: Callable[[float], None]) -> None:
+    function = accelerate(when="pays")(lambda x, n=1: (x, n))
+    clock(1e6)
+    for value in (1.0, 3, [1, 2], "text", np.ones(first_calls.SMALL), plain):
+        assert function(value) == (value, 1) and function(value, n=value) == (value, value)
+    assert function._complete is not None  # there is not even a dispatcher
+    large = np.ones(first_calls.SMALL + 1)
+    assert function(large) == (large, 1) and function._complete is None
+    assert function._dispatcher.account.calls == 1
+    function(large)
+    assert function._dispatcher.account.calls == 1  # it is known how large they may be
+
+
+def test_first_calls_raise_what_python_raises_with_its_traceback(clock: Callable[[float], None]) -> None:
+    function = accelerate(when="pays")(lambda x: 1 / x)
+    with pytest.raises(ZeroDivisionError) as caught:
+        function(0)
+    assert [entry.name for entry in caught.traceback][1:] == ["<lambda>"]
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        function(1, 2)
+
+
+def test_first_calls_book_their_own_time(clock: Callable[[float], None]) -> None:
+    inner = accelerate(when="pays")(lambda x: x)
+    outer = accelerate(when="pays")(lambda x: inner(x) + inner(x))
+    clock(1e6)
+    before = booked[0]
+    assert outer(1) == 2
+    accounts = [function._dispatcher.account for function in (inner, outer)]
+    for account in accounts:
+        account.settle_gates()
+    assert sum(account.spent for account in accounts) == booked[0] - before == 5e6  # six readings of the clock
+    assert accounts[0].spent == 2e6
 
 
 def test_the_code_of_gates_is_loaded_for_many_calls(
     clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"CALLS": 1, "ALL_CALLS": 5, "GATES": "not loaded"}.items():
-        monkeypatch.setattr(renting, name, value)
-    monkeypatch.setattr(Account, "waiting", 0)
+        monkeypatch.setattr(first_calls, name, value)
+    monkeypatch.setattr(first_calls, "waiting", [0])
     function = accelerate(when="pays")(lambda x: x)
     clock(1e3)
-    for _ in range(4):
+    for _ in range(9):
         assert function(1) == 1 and not function._gates
     assert function(1) == 1 and len(function._gates) == 1
 
@@ -350,7 +427,9 @@ def test_the_code_of_gates_is_loaded_for_many_calls(
 def test_a_call_does_not_wait_for_what_another_thread_compiles(
     clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(renting, "CALLS", 1)
+    monkeypatch.setattr(renting, "gates_pay", lambda calls=1: True)
+    monkeypatch.setattr(first_calls, "BUDGET", 0)
+    monkeypatch.setattr(first_calls, "ALL_CALLS", 0)
     function = accelerate(when="pays")(lambda x: x)
     clock(1e3)
     done = threading.Event()
@@ -447,6 +526,7 @@ def test_python_is_not_tried_where_it_may_take_long() -> None:
 
 
 def test_what_python_does_faster_is_left_to_it(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renting, "gates_pay", lambda calls=1: True)
     monkeypatch.setattr(Trial, "judge", lambda self, native, python: self.finish(len(native) > 9))
     monkeypatch.setattr(renting, "CALLS", 2)
     function = accelerate(when="pays")(lambda x: x + 1)
@@ -508,14 +588,28 @@ def test_compile_makes_code_without_a_call() -> None:
 
 
 def test_compiling_ends_when_it_takes_too_long(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renting, "LONGEST", -1e9)
-    monkeypatch.setattr(Account, "longest", property(lambda self: -1.0))
+    monkeypatch.setattr(Account, "most", -1e9)
     function = accelerate(when="pays")(lambda x: x + 1)
     clock(200e6)
     function(np.ones(3))
     with pytest.warns(FallbackWarning, match="its calls take less"):
         assert function(np.ones(3)).tolist() == [2, 2, 2]
     assert "compiling" in function.fell_back
+
+
+def test_compiling_is_tried_again_with_more_time(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Account, "longest", property(lambda self: -1.0 if self.factor < 4 else 60.0))
+    function = accelerate(when="pays")(lambda x: x + 1)
+    account = function._dispatcher.account
+    clock(50e6)
+    found = []
+    for _ in range(15):
+        assert function(np.ones(3)).tolist() == [2, 2, 2]
+        found.append((account.factor, len(function.specializations)))
+    assert found == [(1, 0)] * 2 + [(2, 0)] * 4 + [(4, 0)] * 8 + [(4, 1)]
+    assert not function.fell_back
 
 
 def test_explain_says_what_was_decided() -> None:
