@@ -124,7 +124,14 @@ class Dispatcher(Compiling):
         if normal is None:
             return self.function(*args, **kwargs)
         if self.refused.cover(normal) and not self.config().strict:
-            result = self.function(*args, **kwargs)
+            if self.config().pays:
+                self.raw = normal, args, kwargs
+                try:
+                    result = self.rent(normal)
+                finally:
+                    self.raw = None
+            else:
+                result = self.function(*args, **kwargs)
             if self.refused.untold:
                 self.went_well(normal)
             return result
@@ -199,9 +206,9 @@ class Dispatcher(Compiling):
                 assert decision.error is not None
                 return self.refuse(normal, signature, decision.error)
             case Action.RENT:
-                return self.account.run(normal, lambda: self.run_python(normal))
+                return self.rent(normal)
             case Action.PYTHON:
-                result = self.run_python(normal)
+                result = self.rent(normal) if self.config().pays else self.run_python(normal)
                 if self.refused.untold:
                     self.went_well(normal, signature)
                 return result
@@ -246,7 +253,7 @@ class Dispatcher(Compiling):
         """Let a gate take calls like this one, which runs in Python, if there are so many that it pays; not now if
         another thread is compiling."""
         with self.after_python():
-            gate = self.account.gate_for(normal, args, kwargs)
+            gate = self.account.gate_for(normal, args, kwargs, in_front=self.inner is not None)
             if gate is not None and self.lock.acquire(blocking=False):
                 try:
                     self.install_plain(gate)

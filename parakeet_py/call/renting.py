@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 LOADING: Final = 3e6  # ns of calls in Python after which code is looked for on the disk
 FOLLOWING: Final = 5e6  # ns of calls in Python at least, between one look at what they have cost and the next
-CALLS: Final = 32  # calls in Python, or...
+MISSED: Final = 32  # calls that machine code has let pass
+CALLS: Final = 8  # calls in Python, or...
 NANOSECONDS: Final = 10e6  # ...time in Python, after which a gate takes them
 MAX_GATES: Final = 8  # of one function
 DOUBT: Final = 16  # how much more a call must be expected to take, for each time what may be lost is lost
@@ -65,6 +66,7 @@ class Account:
         self.loading = False  # a call has been let through to load such code
         self.compiled: set[Hashable] = set()
         self.left: dict[Hashable, int] = {}
+        self.missed: dict[Hashable, int] = {}  # calls of kinds that are compiled which no code has taken
         self.last: dict[Hashable, tuple[int, float]] = {}  # by kind, the size of the last call in Python, and its ns
         self.gates: list[Any] = []  # that have been given nanoseconds of the budget
         self.given = 0.0  # nanoseconds of those gates
@@ -173,11 +175,14 @@ class Account:
                 if len(self.last) > MAX_KINDS:
                     self.last.pop(next(iter(self.last), None), None)
 
-    def gate_for(self, normal: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def gate_for(
+        self, normal: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any], in_front: bool = False
+    ) -> Any:
         """A gate to Python for calls like this one, if so many run there that it pays; else None.
 
         Until something is compiled, one gate takes calls of any shape, and before that what has taken the first calls.
         Recursive calls get one early: what is above a call on the stack here would soon be more than Python allows.
+        If gates stand `in_front` of machine code, they take calls it might take only if it lets many pass.
         """
         if self.measuring:
             self.measuring = False
@@ -198,6 +203,10 @@ class Account:
             are_small(values, 0)
             return self.gate_of(None, self.largest(), values)
         kind = kind_of(normal)
+        if in_front and kind in self.compiled and kind not in self.left:
+            self.missed[kind] = self.missed.get(kind, 0) + 1
+            if self.missed[kind] < MISSED:
+                return None
         shape = Shape.of(args, kwargs, closely=kind in self.left)
         if shape is None or any(type(name) is not str for name in shape.names):
             return None
@@ -211,12 +220,12 @@ class Account:
         return self.running > 1 or (self.first is not None and self.first.running >= DEEP)
 
     def gate_of(self, shape: Any, largest: int, values: Sequence[Any]) -> Any:
-        """A gate for calls of a shape, with its share of the budget; None if there are enough. `values`: arguments
-        whose classes it knows from now on."""
+        """A gate for calls of a shape, with its share of the budget; where there are enough, for those of any shape.
+        `values`: arguments whose classes it knows from now on."""
         from parakeet_py.llvm.entry.plain_gate import PlainGate, add_unsized
 
         if len(self.gates) >= MAX_GATES:
-            return None
+            shape = None
         self.settle_gates()
         add_unsized(unsized.intersection(map(type, values)) if values else unsized)
         if self.first is not None:

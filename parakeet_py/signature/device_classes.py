@@ -6,6 +6,10 @@ import functools
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
+_OF_NUMPY = tuple(getattr(kind, "__dlpack_device__", None) for kind in (np.ndarray, np.generic))
+
 
 def class_lives_elsewhere(kind: Any) -> bool:
     """Whether instances of a class may be arrays on devices."""
@@ -16,4 +20,5 @@ def class_lives_elsewhere(kind: Any) -> bool:
 def _class_lives_elsewhere(kind: Hashable) -> bool:
     if hasattr(kind, "__cuda_array_interface__"):
         return True
-    return hasattr(kind, "__dlpack_device__") and str(kind.__module__).partition(".")[0] != "numpy"
+    asks = getattr(kind, "__dlpack_device__", None)  # classes that derive from NumPy's have its own
+    return asks is not None and asks not in _OF_NUMPY

@@ -26,8 +26,9 @@ from parakeet_py.signature.device_classes import class_lives_elsewhere
 
 BUDGET: Final = 20_000_000  # ns of own time; to compile anything takes as long
 CALLS: Final = 64  # calls after which gates are asked for
-ALL_CALLS: Final = 60_000  # such calls in the process, before the code of gates is loaded, which takes as long
+ALL_CALLS: Final = 30_000  # such calls in the process, before the code of gates is loaded, which takes as long
 GATES: Final = "parakeet_py.llvm.entry.plain_gate"
+COMPILER: Final = "parakeet_py.call.compile"  # with which most of that code is loaded
 SMALL: Final = 64  # size of arguments with which a call is a small one, whatever the function does
 DEEP: Final = 8  # calls within calls
 _SIZED: Final = frozenset((list, tuple, dict))
@@ -66,7 +67,7 @@ waiting = [0]  # calls of the process that gates would have taken
 def gates_pay(calls: int = 1) -> bool:
     """Have there been so many calls in this process, with these, that it pays to load the code of gates?"""
     waiting[0] += calls
-    return GATES in sys.modules or waiting[0] >= ALL_CALLS
+    return waiting[0] >= ALL_CALLS or GATES in sys.modules or COMPILER in sys.modules
 
 
 class FirstCalls:

@@ -20,6 +20,7 @@ from parakeet_py.call.renting import Account, Trial
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.entry.plain_gate import FOR_EVER, SAMPLE, SHORT, PlainGate, Shape, add_unsized
+from parakeet_py.signature.device_classes import class_lives_elsewhere
 
 
 def plain(x: Any, n: Any = 3, *, k: Any = 1) -> Any:
@@ -319,7 +320,7 @@ def test_arguments_are_not_kept(clock: Callable[[float], None]) -> None:
 
 def test_few_kinds_of_calls_are_remembered(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_calls, "BUDGET", 0)
-    monkeypatch.setattr(Account, "gate_for", lambda *args: None)
+    monkeypatch.setattr(Account, "gate_for", lambda *args, **kwargs: None)
     function = accelerate(when="pays")(lambda text: len(text))
     clock(1e3)
     for number in range(200):
@@ -389,6 +390,44 @@ def test_first_calls_are_taken_by_little(clock: Callable[[float], None]) -> None
     assert function._dispatcher.account.calls == 1  # it is known how large they may be
 
 
+class Quantity(np.ndarray):
+    """What packages make of arrays."""
+
+
+def test_classes_that_derive_from_arrays_are_of_no_device(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not class_lives_elsewhere(Quantity) and not class_lives_elsewhere(np.float32)
+    assert class_lives_elsewhere(type("Other", (), {"__dlpack_device__": lambda self: (2, 0)}))
+    assert class_lives_elsewhere(type("Both", (Quantity,), {"__cuda_array_interface__": {}}))
+    function = accelerate(when="pays")(lambda x: x.sum())
+    for _ in range(3):
+        assert function(np.ones(3).view(Quantity)) == 3
+    assert function._complete is not None and not function.fell_back
+    monkeypatch.setattr(first_calls, "BUDGET", 0)
+    function = accelerate(when="pays")(lambda x: x.sum())
+    assert function(np.ones(3).view(Quantity)) == 3 and "not compiled yet" in function._dispatcher.account.decided()
+
+
+def test_calls_that_raise_and_are_refused_are_taken_by_a_gate(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renting, "gates_pay", lambda calls=1: True)
+    monkeypatch.setattr(first_calls, "BUDGET", 0)
+    made = itertools.count()
+    monkeypatch.setattr(Account, "rents", lambda self, normal, disk: next(made) > 0)
+
+    def function(text: str) -> Any:
+        a, b, c = text.split()
+        return a, b, c
+
+    accelerated = accelerate(when="pays")(function)
+    for _ in range(6):
+        with pytest.raises(ValueError, match="not enough values to unpack"):
+            accelerated("a b")
+    assert any(isinstance(gate, PlainGate) for gate in accelerated._gates)
+
+
 def test_first_calls_raise_what_python_raises_with_its_traceback(clock: Callable[[float], None]) -> None:
     function = accelerate(when="pays")(lambda x: 1 / x)
     with pytest.raises(ZeroDivisionError) as caught:
@@ -414,7 +453,7 @@ def test_first_calls_book_their_own_time(clock: Callable[[float], None]) -> None
 def test_the_code_of_gates_is_loaded_for_many_calls(
     clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"CALLS": 1, "ALL_CALLS": 5, "GATES": "not loaded"}.items():
+    for name, value in {"CALLS": 1, "ALL_CALLS": 5, "GATES": "not loaded", "COMPILER": "not loaded"}.items():
         monkeypatch.setattr(first_calls, name, value)
     monkeypatch.setattr(first_calls, "waiting", [0])
     function = accelerate(when="pays")(lambda x: x)
