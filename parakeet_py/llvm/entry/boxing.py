@@ -24,9 +24,8 @@ from parakeet_py.base import tracing
 from parakeet_py.base.types import DTYPES
 from parakeet_py.llvm.entry import callable_type, stub_support
 from parakeet_py.llvm.runtime import error_state
-from parakeet_py.llvm.runtime.native_runtime import runtime
+from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 from parakeet_py.llvm.runtime.object_layout import check_layout
-from parakeet_py.llvm.runtime.support_code import support_code
 
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_CheckSignals "
