@@ -16,8 +16,9 @@ import numpy as np
 from parakeet_py.base.types import Array
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.devices.transfer_counters import Meter
+from parakeet_py.hybrid.execute.call_arrays import DEVICE
 from parakeet_py.hybrid.execute.device_memory import DeviceMemory
-from parakeet_py.hybrid.execute.execution import DEVICE, Execution
+from parakeet_py.hybrid.execute.execution import Execution
 from parakeet_py.hybrid.execute.parts import Parts
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.hybrid.plan.host_plan import HostPlan
