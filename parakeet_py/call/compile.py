@@ -8,7 +8,7 @@ the interpreters.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
@@ -24,7 +24,7 @@ from parakeet_py.base.errors import (
 from parakeet_py.base.interrupts import poll
 from parakeet_py.call import library_ir_cache
 from parakeet_py.call.compiled import Compiled, Extents
-from parakeet_py.call.give_back import kept_arguments, rerun_statuses, site_of_no_return
+from parakeet_py.call.give_back import kept_arguments, places_of_late_checks, rerun_statuses, site_of_no_return
 from parakeet_py.call.load import Knowledge, call_signature, can_be_static, extended_signature, read_source
 from parakeet_py.call.specialization_cache import FailureText, Native
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 keep_with(library_ir_cache)
 MAX_WALKS = 64
+MOST_CONTINUED = 64  # checks that Python goes on after
 CHECKED_LEVEL = 0  # of LLVM's optimization: checked code need not be fast, but there is much of it
 
 
@@ -68,6 +69,7 @@ def specialize_call(
     knowledge: Knowledge,
     strict: bool = False,
     guess: bool = False,
+    continued: Container[ssa.Pos] = (),
 ) -> Specialization:
     """Specialize for a call: walk the function until a walk finds no fact that it would have had to know before."""
     extended = partial(extended_signature, function, args, knowledge.facts)
@@ -75,7 +77,7 @@ def specialize_call(
         signature = call_signature(function, args, knowledge)
         facts = knowledge.about(signature)
         observed = knowledge.observed.get(signature.params, {})
-        walk = Specializer(template, function, signature, facts, observed, extended, strict, guess)
+        walk = Specializer(template, function, signature, facts, observed, extended, strict, guess, continued)
         try:
             made = walk.specialize()
         except Restart as restart:
@@ -167,10 +169,30 @@ def compile_call(
         What an operation handed back to Python gives is not known.
     """
     times: dict[str, float] = {}
+    continued: frozenset[ssa.Pos] = frozenset()
+    while True:
+        made = _compiled(function, args, knowledge, config, guess, extents, continued, times)
+        late = places_of_late_checks(made) - continued
+        if not late or len(continued) > MOST_CONTINUED or made.specialization.assigns:
+            return made
+        continued |= late
+
+
+def _compiled(
+    function: FunctionType,
+    args: Sequence[Any],
+    knowledge: Knowledge,
+    config: settings.Config,
+    guess: bool,
+    extents: Extents,
+    continued: frozenset[ssa.Pos],
+    times: dict[str, float],
+) -> Compiled:
+    """The same, where Python goes on if checks at the places `continued` fail."""
     clock = Clock(times)
     template = to_ssa_cached(function)
     clock.done("frontend")
-    specialization = specialize_call(template, function, args, knowledge, config.strict, guess)
+    specialization = specialize_call(template, function, args, knowledge, config.strict, guess, continued)
     signature = specialization.signature
     specialization.signature = _relaxed(specialization)
     if config.check:

@@ -16,6 +16,7 @@ from parakeet_py.signature.results import listed
 from parakeet_py.signature.specs import ObjectSpec, Signature, Source, StaticSpec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.pipeline import PassReport
+from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE
 from parakeet_py.typed_ir.specialize.specializer import Specialization
 
 Extents = Literal["both", "usual", "general"]
@@ -52,7 +53,7 @@ class Compiled:
     def read_after_opaque(self) -> tuple[tuple[Source, bool], ...]:
         """The hidden arguments (data, not functions) that an operation handed back to Python must not replace; of each,
         whether it must not replace the items either, because compiled code reads them."""
-        if not self.specialization.opaque_sites:
+        if all(site.operation == CONTINUE for site in self.specialization.opaque_sites):
             return ()
         late = self.specialization.read_late
         hidden = self.specialization.signature.hidden

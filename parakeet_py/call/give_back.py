@@ -28,7 +28,7 @@ from parakeet_py.frontend import to_ssa_cached
 from parakeet_py.frontend.evaluate.evaluator import Raised, contents, differ, with_items
 from parakeet_py.frontend.evaluate.operation_text import function_for
 from parakeet_py.frontend.evaluate.resumed_code import nested_functions, resume
-from parakeet_py.frontend.ssa import Block, Let, blocks_of
+from parakeet_py.frontend.ssa import Block, Let, Pos, blocks_of
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only, sites_after_stores
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
@@ -128,6 +128,19 @@ def sites_without_exit(compiled: Compiled) -> tuple[int, ...]:
     sites, reads_late = compiled.specialization.opaque_sites, bool(compiled.read_after_opaque)
     without = [number for number, site in enumerate(sites) if not site.exits and may_not_go_on(site, reads_late)]
     return tuple(number for number in without if number in {one.site for one in _opaque(compiled)}) if without else ()
+
+
+def places_of_late_checks(compiled: Compiled) -> frozenset[Pos]:
+    """Where compiled code may find, after something has shown that cannot be undone, that only Python can go on."""
+    rerun = rerun_statuses(compiled)
+    return frozenset(
+        site.pos
+        for code, site in enumerate(compiled.imp.failures)
+        if code
+        and code not in rerun
+        and site.pos is not None
+        and (site.failure.exception in _PYTHON_RUNS or site.failure.message == OVERFLOW)
+    )
 
 
 def site_of_no_return(compiled: Compiled) -> OpaqueSite | None:

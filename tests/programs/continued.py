@@ -1,5 +1,7 @@
 """Calls that compiled code cannot go on with: Python does the rest of them, from any state, and nothing twice.
 
+In the last programs ints leave 64 bits, or powers are no ints, after something has been stored.
+
 `share` is unknown to the compiler; what it gives has another type for large arguments. Each program has changed
 something by then: its arguments, or the list `_told`.
 """
@@ -259,3 +261,65 @@ def types_of_results(x, k):
     made = np.empty((2, 2), dtype=object if k > 10 else np.int64)
     made[...] = k
     return made.dtype == object, made.sum(), x
+
+
+@program([(arr("f8", 4), 8), (arr("f8", 4), 30)], mutates=(0,))
+def factorials(x, n):
+    product, seen = 1, []
+    for i in range(1, n):
+        x[i % 3] += i
+        product = product * i
+        seen.append(i)
+    return product, seen
+
+
+def _power(x, n):
+    x += 1
+    return n**30
+
+
+@program([(arr("f8", 4), 2), (arr("f8", 4), 10)], mutates=(0,))
+def powers_in_a_callee(x, n):
+    y = x * 2
+    front = y[1:]
+    power = _power(x, n)
+    front[0] = 7
+    return power + 1, y, front, x
+
+
+@program([(arr("f8", 4), 3), (arr("f8", 4), 80)], mutates=(0,))
+def shifts(x, n):
+    x[1] += 3
+    return (1 << n) - 1
+
+
+@program([(arr("f8", 4), 3, 4), (arr("f8", 4), 3, 2**62)], mutates=(0,))
+def sums_and_differences(x, k, n):
+    i, down = 0, 0
+    while i < k:
+        x[i] = i
+        down -= n
+        i += 1
+    x[3] = down
+    return down, -down + i
+
+
+@program([(arr("f8", 4), 2, 3), (arr("f8", 4), 2, -1)], opaque=1, mutates=(0,))
+def powers_of_ints(x, a, b):
+    x += 1
+    share(3)
+    y = x * 2
+    return a**b, y
+
+
+@program([(6,), (24,)], opaque=None, fell_back=None)
+def inverse_of_a_hilbert_matrix(n):
+    """Its items are exact as long as ints are."""
+    made = np.empty((n, n), dtype=object if n > 14 else np.int64)
+    binomial = n
+    for i in range(n):
+        made[i, i] = binomial * (2 * i + 1)
+        for j in range(i):
+            made[i, j] = made[j, i] = (-1) ** (i + j) * binomial * (i + j)
+        binomial = binomial * (n + i + 1) * (n - i - 1) // ((i + 1) * (i + 1))
+    return made[0, 0], made[n - 1, n - 1], binomial

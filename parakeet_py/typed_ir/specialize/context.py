@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from parakeet_py.signature.facts import Facts
 from parakeet_py.signature.specs import Signature, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder, ends_in_failure
+from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.deferred_views import Shadows
 from parakeet_py.typed_ir.specialize.instances.table import Instances
 from parakeet_py.typed_ir.specialize.message_arguments import compact
@@ -99,12 +100,13 @@ class Context(ABC):
         extended: Callable[[Signature, Source], Signature],
         strict: bool = False,
         guess: bool = False,
+        continued: Container[ssa.Pos] = (),
     ) -> None:
         self.facts = WalkFacts(facts)
         self.arguments = Arguments(signature, extended)
         self.memory = Memory()
         self.builder = Builder()
-        self.python = PythonState(observed, strict, guess)
+        self.python = PythonState(observed, strict, guess, continued)
         self.loops = Loops()
         self.elements = Elements()
         self.procedures = Procedures()
@@ -174,6 +176,7 @@ class Context(ABC):
         if self.elements.outside is not None and any(root <= self.elements.outside for root in array.roots):
             self.elements.stores_of_elements += 1
             raise Sequential.at(self.frame.function, self.builder.pos, "a store in an element function")
+        self.python.effects += 1
         self.shadows.store(array.roots)
         self.shadows.change(array.roots)
 
@@ -241,7 +244,9 @@ class Context(ABC):
                 b.scopes[-1].shared[key] = condition
                 return
         text, shown = compact(message, args) if message != KEY else (message, tuple(args))
-        b.emit(ir.Check(condition, ir.Failure(exception, text, of_library), shown))
+        goes_on = (exception == "Deoptimize" or message == OVERFLOW) and b.pos in self.python.continued
+        if not (goes_on and self.continue_unless(condition)):
+            b.emit(ir.Check(condition, ir.Failure(exception, text, of_library), shown))
         if isinstance(condition, ir.Var):
             b.scopes[-1].shared[key] = condition
             self.learn(condition, True)
@@ -273,6 +278,10 @@ class Context(ABC):
     @abstractmethod
     def apart(self, frame: Frame) -> Context:
         """The state of a specialization of its own, of a call that knows nothing of what is around it."""
+
+    @abstractmethod
+    def continue_unless(self, condition: ir.Operand) -> bool:
+        """Let Python go on from the present statement unless a condition holds; False if that cannot be."""
 
     @abstractmethod
     def narrowed(self, value: VariantV | TaggedScalar) -> Value:

@@ -54,7 +54,7 @@ from parakeet_py.typed_ir.specialize.containers import (
 from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
-from parakeet_py.typed_ir.specialize.opaque import opaque
+from parakeet_py.typed_ir.specialize.opaque import frame_states, opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.specialize.paths import (
     branches,
@@ -262,6 +262,7 @@ class Specializer(Context):
             poll()
             frame.way[around:] = [let]
             frame.pos = let.pos
+            frame.began[id(let)] = self.python.effects
             if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
                 self.builder.pos = place(frame.function, let.pos, frame.caller)
             values = statements.execute(self, let)
@@ -450,6 +451,9 @@ class Specializer(Context):
 
     def frozen(self, value: RefV) -> InstanceV:
         return instances.frozen(self, value)
+
+    def continue_unless(self, condition: ir.Operand) -> bool:
+        return frame_states.continue_unless(self, condition)
 
     def learn(self, condition: ir.Operand, truth: bool) -> None:
         tagged_unions.learn(self, condition, truth)

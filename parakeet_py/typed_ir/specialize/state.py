@@ -6,7 +6,7 @@ to what is around the statement that is executed (`Loops`, `Elements`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -125,10 +125,14 @@ class Assigned:
 class PythonState:
     """What Python does during a call, what it has been seen to return, and what it has been given."""
 
-    def __init__(self, observed: dict[tuple[Any, ...], Any], strict: bool, guess: bool) -> None:
+    def __init__(
+        self, observed: dict[tuple[Any, ...], Any], strict: bool, guess: bool, continued: Container[ssa.Pos]
+    ) -> None:
         self.observed = Lookups(observed)
         self.strict = strict  # it does nothing
         self.guess = guess  # operations that were never seen are out of reach
+        self.continued = continued  # places of checks where it goes on, if they fail
+        self.effects = 0  # how often something has been done that Python would do twice
         self.guessed: list[NeedObservation] = []
         self.sites: list[OpaqueSite] = []
         self.lists_given = False  # has Python been given lists whose items might be assigned here,

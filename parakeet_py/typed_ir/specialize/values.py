@@ -424,6 +424,7 @@ class Frame:
     pos: ssa.Pos = ssa.Pos(1, 0, 1, 0)  # of the statement that was entered last
     path: tuple[Any, ...] = ()  # the calls that lead to it: where they are, and what they call
     consumer: Callable[[Value], Value] | None = None  # of a generator that is gone through: what is done with an item
+    began: dict[int, int] = field(default_factory=dict)  # effects before these statements, by `id`
     turns: dict[int, Turn] = field(default_factory=dict)  # of the loops around it, by `id`
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.base.config import current
-from parakeet_py.base.errors import DeoptimizedError
 from parakeet_py.call.compile import compile_call
 from parakeet_py.call.load import Knowledge
 from parakeet_py.hybrid.residency.device_array import DeviceArray
@@ -111,7 +110,7 @@ def test_overlapping_arguments_are_put_back() -> None:
 
 
 def test_what_has_been_printed_stays_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """What shows in other places than arguments cannot be undone: one call is lost."""
+    """What shows in other places than arguments is not undone: Python goes on from there."""
 
     @accelerate
     def function(x: Any, a: int, b: int) -> Any:
@@ -120,14 +119,10 @@ def test_what_has_been_printed_stays_printed(capsys: pytest.CaptureFixture[str])
         return a**b
 
     x = np.zeros(2)
-    assert [function(x, 2, 3), function(x, 2, 3)] == [8, 8]
-    with pytest.raises(DeoptimizedError, match="in the middle of a call that has changed something"):
-        function(x, 2, -1)
-    assert function(x, 2, -1) == 0.5
-    assert function(x, 2, 3) == 8
+    assert [function(x, 2, b) for b in (3, 3, -1, -1, 3)] == [8, 8, 0.5, 0.5, 8]
     assert x.tolist() == [5, 5]
     assert capsys.readouterr().out == "2\n" * 5
-    assert "int ** negative int" in str(function.fell_back)
+    assert function.fell_back is False
 
 
 def test_arguments_are_not_leaked() -> None:

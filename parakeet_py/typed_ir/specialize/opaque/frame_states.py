@@ -21,6 +21,7 @@ called the user's, or where a variable holds what Python cannot be given (`Incom
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -89,17 +90,31 @@ def leave_by(s: Context, flag: ir.Operand, exit: ir.Block) -> None:
     s.builder.emit(ir.If(left, exit, ir.Block((), ())))
 
 
+def continue_unless(s: Context, condition: ir.Operand) -> bool:
+    """Let Python go on before the present statement unless a condition holds; False if the state is not known."""
+    exit = exit_block(s, None) if isinstance(condition, ir.Var) else None
+    if exit is None:
+        return False
+    s.builder.emit(ir.If(condition, ir.Block((), ()), exit))
+    return True
+
+
 def _site(s: Context, operation: Sequence[Value] | None) -> tuple[OpaqueSite, tuple[ir.Operand, ...]]:
     if s.elements.in_body:
         raise Incomplete("an element function")
     operands = _Operands(s)
     frames = []
-    for depth, frame in enumerate(s.frames):
+    running = s.frames
+    if operation is None:  # what the library does, Python does anew
+        running = list(itertools.takewhile(lambda frame: not frame.namespace.trusted, s.frames))
+        if running[-1].began.get(id(running[-1].way[-1])) != s.python.effects:
+            raise Incomplete("the statement has done something")
+    for depth, frame in enumerate(running):
         if frame.namespace.trusted:
             raise Incomplete("a function of the library's is running")
         if depth:
-            _must_be_called(s.frames[depth - 1], frame)
-        frames.append(_state(s, frame, depth, operation is None and depth == len(s.frames) - 1, operands))
+            _must_be_called(running[depth - 1], frame)
+        frames.append(_state(s, frame, depth, operation is None and depth == len(running) - 1, operands))
     frames = [operands.placed_in(one) for one in frames]
     line, trace = s.frame.pos.line, entries(s.builder.pos)
     site = OpaqueSite(

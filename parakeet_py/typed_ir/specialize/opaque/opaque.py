@@ -36,6 +36,7 @@ from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_capture
 from parakeet_py.typed_ir.specialize.opaque.sites import (
     TRUTHS,
     OpaqueSite,
+    is_harmless,
     is_rare,
     raise_caused,
     raise_it,
@@ -237,6 +238,7 @@ def emit_opaque(
     )
     exit = exit_block(s, (*values, *keywords.values())) if is_statement else None
     site = s.add_site(replace(made_site, exits=exit is not None))
+    s.python.effects += not is_harmless(made_site)
     roots = frozenset(root for value in values for root in roots_of(value))
     given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
     if may_store(operation, values, tuple(keywords)):

@@ -110,7 +110,23 @@ def int_add(s: Context, left: ir.Operand, right: ir.Operand, sign: int = 1) -> i
     form = combine_forms(b.form(left), b.form(right), sign)
     if b.form_is_small(form):
         return b.from_form(form)
-    return b.prim("add_checked" if sign > 0 else "sub_checked", left, right)
+    return _checked(s, "add" if sign > 0 else "sub", left, right)
+
+
+_SURE = float((1 << 63) - (1 << 12))  # where float arithmetic gives no more, 64 bits hold the exact result
+
+
+def _checked(s: Context, name: str, x: ir.Operand, y: ir.Operand) -> ir.Operand:
+    """The sum, difference or product of ints, which 64 bits have to hold.
+
+    Where Python goes on if they do not, it may do so a little earlier.
+    """
+    b = s.builder
+    if b.pos in s.python.continued:
+        size = b.prim("abs", b.prim(name, b.cast(x, PYFLOAT), b.cast(y, PYFLOAT)))
+        if s.continue_unless(b.prim("le", size, ir.Const(_SURE, PYFLOAT), type=PYBOOL)):
+            return b.prim(name, x, y)
+    return b.prim(f"{name}_checked", x, y)
 
 
 def _integer(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
@@ -128,7 +144,7 @@ def _integer(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
                 form = combine_forms(((), 0), b.form(other), int(constant.value.real))
                 if b.form_is_small(form):
                     return ScalarV(b.from_form(form))
-            return ScalarV(b.prim("mul_checked", x, y))
+            return ScalarV(_checked(s, "mul", x, y))
         case "truediv":
             s.check(b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", "division by zero")
             return _quotient(s, x, y)
@@ -218,10 +234,10 @@ def _int_power(s: Context, x: ir.Operand, y: ir.Operand) -> ScalarV:
         power = x
         while exponent:
             if exponent & 1:
-                result = power if result == ir.Const(1, PYINT) else b.prim("mul_checked", result, power)
+                result = power if result == ir.Const(1, PYINT) else _checked(s, "mul", result, power)
             exponent >>= 1
             if exponent:
-                power = b.prim("mul_checked", power, power)
+                power = _checked(s, "mul", power, power)
         return ScalarV(result)
     s.check(b.prim("ge", y, ir.Const(0, PYINT), type=PYBOOL), "Deoptimize", "int ** negative int is a float")
     value = s.call_library("int_power", [ScalarV(x), ScalarV(y)])
