@@ -56,12 +56,12 @@ EMPTY_TRUTH = (
 
 def numeric(s: Context, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
     """A scalar or an array; sequences become arrays, of a dtype if one is given."""
+    if isinstance(value, ScalarV | ArrayV):
+        return value
     of_form = form_of(value).array
     if of_form is not None:
         return of_form(s, value, dtype)
     match value:
-        case ScalarV() | ArrayV():
-            return value
         case NeverV():  # never asked for
             return ScalarV(ir.Const(False, PYBOOL))
         case TupleV() | ComprehensionV() | RangeV():
