@@ -308,6 +308,12 @@ class _Checker:
                     self.fail(f"{array!r} is packed, or from, what is not one run of memory")
                 if kinds[0].dtype != kinds[1].dtype or kinds[2].dtype != "bool" or itemsize(kinds[0].dtype) > 8:
                     self.fail(f"values {kinds[1]!r} with flags {kinds[2]!r} are packed into {kinds[0]!r}")
+            case ir.Pairwise(name, array, indices):
+                dtype = self.access(array, indices)
+                if name not in ("add", "mul") or dtype not in ("float32", "float64", "complex64", "complex128"):
+                    self.fail(f"pairwise {name} of {dtype}")
+                if self.in_grid:
+                    self.fail("a library in GPU code")
             case ir.Atomic(name, array, indices, value, expected):
                 if name not in ATOMICS or (expected is None) != (name != "compare"):
                     self.fail(f"no such atomic: {name}")

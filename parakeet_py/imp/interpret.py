@@ -12,6 +12,7 @@ that changes with their number shows that ranges were not independent.
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ from parakeet_py.imp.ir import (
     NewArray,
     Opaque,
     Pack,
+    Pairwise,
     Parallel,
     Read,
     Release,
@@ -65,7 +67,7 @@ from parakeet_py.typed_ir.ir import (
     Var,
     dtype_of,
 )
-from parakeet_py.typed_ir.semantics import convert, evaluate_quietly, scalar
+from parakeet_py.typed_ir.semantics import convert, evaluate_quietly, pairwise, scalar
 
 
 class Memory:
@@ -262,6 +264,18 @@ class _Machine:
                     raise BrokenInvariant(f"{array!r} is packed beyond its end")
                 self.array(array)[first : first + len(kept)] = kept
                 return np.int64(first + len(kept))
+
+            case Pairwise(name, array, start, count):
+                memory, length = self.array(array), int(self.value(count))
+                place = tuple(int(self.value(index)) for index in start)
+                axis = 0 if isinstance(array.type, Array) and array.type.layout == "F" else memory.ndim - 1
+                line = memory[(*place[:axis], slice(place[axis], place[axis] + length), *place[axis + 1 :])]
+                if len(line) != length:
+                    raise BrokenInvariant(f"a sum of {length} elements of {array!r} goes beyond its end")
+                if length == 0:
+                    return line.dtype.type(-0.0 if name == "add" else 1.0)
+                unit = 4 if line.dtype.kind == "c" else 8
+                return pairwise(line, operator.add if name == "add" else operator.mul, unit)
 
     def declare(self, statement: Declare) -> None:
         self.values[statement.cell] = None if statement.init is None else self.value(statement.init)

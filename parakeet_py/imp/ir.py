@@ -185,6 +185,19 @@ class Pack:
 
 
 @record
+class Pairwise:
+    """The pairwise sum (`add`) or product (`mul`) of `count` adjacent elements, beginning with one of an array along
+    whose axis of unit stride they lie. float32, float64 and complex ones of these; -0.0 or 1.0 for none."""
+
+    TEXT = "pairwise {name} of {count} from {array}[{start}]"
+
+    name: str
+    array: Reads
+    start: Indices
+    count: Index
+
+
+@record
 class Offered:
     """Whether a library of the device computes left @ right into `out`, in the place of a kernel that says it does
     nothing else (`Grid.product`). For the host of a GPU."""
@@ -211,6 +224,7 @@ Rhs = (
     | Peers
     | Atomic
     | Pack
+    | Pairwise
     | Offered
 )
 

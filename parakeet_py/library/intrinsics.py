@@ -25,12 +25,12 @@ def generate(shape: Any, function: Callable[..., Any]) -> Any:
     _intrinsic("generate")
 
 
-def reduce_axes(array: Any, axes: Any, inits: Any, contribute: Any, combine: Any) -> Any:
+def reduce_axes(array: Any, axes: Any, inits: Any, contribute: Any, combine: Any, summed: Any = None) -> Any:
     """Reduce known `axes` (sorted tuple) of an array.
 
     `contribute(element, *indices along the axes)` gives a tuple of contributions, `combine(*accumulators,
     *contributions)` the new accumulators, `inits` is the tuple of their identities. Returns a tuple of arrays over the
-    other axes (scalars when there are none).
+    other axes (scalars when there are none). `summed`: the dtype of a sum whose elements are added in NumPy's order.
     """
     _intrinsic("reduce_axes")
 

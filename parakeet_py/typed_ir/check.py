@@ -369,7 +369,8 @@ class _Checker:
             case ir.Map(extents, indices, body):
                 dtypes = self.body(body, indices, extents, may_store=True)
                 self.outs(outs, *(Array(dtype, rank) for dtype in dtypes))
-            case ir.Reduce(extents, indices, reduced, reduced_indices, body, inits, combine):
+            case ir.Reduce(extents, indices, reduced, reduced_indices, body, inits, combine, runs):
+                self.require(len(runs) in (0, 2), f"{len(runs)} numbers for runs")
                 dtypes = self.body(body, (*indices, *reduced_indices), (*extents, *reduced))
                 self.outs(outs, *(Array(dtype, rank) if extents else Scalar(dtype) for dtype in dtypes))
                 self.inits(inits, dtypes)

@@ -28,7 +28,7 @@ from parakeet_py.frontend.evaluate.frames import deep_recursion
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Function, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
-from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate_quietly, scalar, strided
+from parakeet_py.typed_ir.semantics import TOO_DEEP, convert, evaluate_quietly, pairwise, scalar, strided
 
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
 
@@ -268,12 +268,44 @@ class _Machine:
         results = [np.empty(extents, dtype_of(out)) for out in outs]
         for kept in itertools.product(*map(range, extents)):
             self.bind(op.indices, [np.int64(index) for index in kept])
-            accumulators = self.all(op.inits)
-            for _ in self.points(reduced, op.reduced_indices):
-                accumulators = self.apply(op.combine, [*accumulators, *self.block(op.body)])
+            accumulators: Sequence[Any] = self.all(op.inits)
+            contributions = (self.block(op.body) for _ in self.points(reduced, op.reduced_indices))
+            if op.runs:
+                accumulators = self.in_runs(op, list(contributions), accumulators)
+            else:
+                for values in contributions:
+                    accumulators = self.apply(op.combine, [*accumulators, *values])
             for result, accumulator in zip(results, accumulators, strict=True):
                 result[kept] = accumulator
         return results if extents or any(isinstance(out.type, Array) for out in outs) else [r[()] for r in results]
+
+    def in_runs(self, op: ir.Reduce, contributions: list[Sequence[Any]], accumulators: Sequence[Any]) -> Sequence[Any]:
+        """Combine contributions in NumPy's order."""
+        row, chunk = self.numbers(op.runs)
+        row = row or max(len(contributions), 1)
+        for start in range(0, len(contributions), row):
+            for first in range(start, start + row, chunk or row):
+                values = contributions[first : min(first + (chunk or row), start + row)]
+                accumulators = self.pairwise(op, accumulators, values)
+        return accumulators
+
+    def pairwise(self, op: ir.Reduce, accumulators: Sequence[Any], values: list[Sequence[Any]]) -> Sequence[Any]:
+        """Add the pairwise sums of values to accumulators; half precision is added in single."""
+        kinds = [dtype_of(init) for init in op.inits]
+
+        def widened(values: Sequence[Any]) -> Sequence[Any]:
+            return [np.float32(x) if kind == "float16" else x for kind, x in zip(kinds, values, strict=True)]
+
+        def combined(left: Sequence[Any], right: Sequence[Any]) -> Sequence[Any]:
+            if "float16" in kinds:
+                return [x + y for x, y in zip(left, right, strict=True)]
+            return self.apply(op.combine, [*left, *right])
+
+        if not values:
+            return accumulators
+        unit = 4 if any(kind.startswith("complex") for kind in kinds) else 8
+        total = combined(widened(accumulators), pairwise([widened(value) for value in values], combined, unit))
+        return [np.dtype(kind).type(x) for kind, x in zip(kinds, total, strict=True)]
 
     def scan(self, op: ir.Scan, outs: tuple[Var, ...]) -> Sequence[Any]:
         extents = self.numbers(op.extents)

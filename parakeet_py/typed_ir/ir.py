@@ -359,6 +359,11 @@ class Reduce:
 
     `extents` are the kept axes (outs are new C-order arrays of that shape; scalars when it is empty). `combine` takes
     (accumulators..., contributions...) and gives new accumulators.
+
+    `runs` says in which order floats are added: (row, chunk), or nothing where any grouping will do. The reduced space
+    is cut into rows of `row` contributions (0: all of it), each row into chunks of `chunk` (0: the row; the last one
+    may be shorter). A chunk is summed pairwise (see `imp.lower.pairwise_sums`), and to the accumulators are added the
+    sums of the chunks, one after the other. So (0, 0) is one pairwise sum, and (0, 1) adds element after element.
     """
 
     extents: Indices
@@ -368,6 +373,7 @@ class Reduce:
     body: Block
     inits: Operands
     combine: Lambda
+    runs: Indices = ()
 
 
 @record

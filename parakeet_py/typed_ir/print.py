@@ -132,9 +132,10 @@ def _op(op: Op) -> Iterator[str]:
         case ir.Map(extents, indices, body):
             yield f"map {_space(indices, extents)}:"
             yield from _indented(_block(body, "yield"))
-        case ir.Reduce(extents, indices, reduced, reduced_indices, body, inits, combine):
+        case ir.Reduce(extents, indices, reduced, reduced_indices, body, inits, combine, runs):
             kept = f"{_space(indices, extents)} over " if extents else ""
-            yield f"reduce {kept}{_space(reduced_indices, reduced)}:"
+            order = f" in runs {_list(runs)}" if runs else ""
+            yield f"reduce {kept}{_space(reduced_indices, reduced)}{order}:"
             yield from _indented(_block(body, "yield"))
             yield from _combine(inits, combine)
         case ir.Scan(extents, indices, axis, body, inits, combine, inclusive):

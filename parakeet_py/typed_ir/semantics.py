@@ -7,10 +7,11 @@ checked operation does not fit, and nothing else.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -222,3 +223,20 @@ def strided(
     place = base.__array_interface__["data"][0] + offset
     interface = {"data": (place, False), "shape": tuple(shape), "strides": tuple(strides), "version": 3}
     return np.asarray(_Memory(base, {**interface, "typestr": np.dtype(dtype).str}))
+
+
+_T = TypeVar("_T")
+
+
+def pairwise(values: Sequence[_T], combine: Callable[[_T, _T], _T], unit: int) -> _T:
+    """Combine some values in the order of NumPy's sums; `unit`: 4 for complex numbers, 8 for others."""
+    groups, rest = divmod(len(values), unit)
+    if len(values) > 16 * unit:
+        half = groups // 2 * unit
+        return combine(pairwise(values[:half], combine, unit), pairwise(values[half:], combine, unit))
+    if groups == 0:
+        return functools.reduce(combine, values)
+    lanes = [functools.reduce(combine, values[lane : groups * unit : unit]) for lane in range(unit)]
+    while len(lanes) > 1:
+        lanes = [combine(left, right) for left, right in zip(lanes[::2], lanes[1::2], strict=True)]
+    return functools.reduce(combine, values[len(values) - rest :], lanes[0])

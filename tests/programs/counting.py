@@ -42,7 +42,7 @@ def unstable_orders(x):
     return taken, np.sort(inner), np.sort(first, axis=0), np.sort(whole), np.sort(both)
 
 
-@program(each([arr("f8", 6, 9), arr("f4", 0, 3), large(arr("f8", 3000, 40))]), opaque=None, sums=8)
+@program(each([arr("f8", 6, 9), arr("f4", 0, 3), large(arr("f8", 3000, 40))]), opaque=None, regrouped=8)
 def smallest_of_each_line(x):
     """Lines sorted in a loop."""
     total = np.zeros(len(x))
@@ -52,7 +52,7 @@ def smallest_of_each_line(x):
     return total
 
 
-@program(each([arr("f8", 8), arr("f8", 7), arr("i4", 6), arr("f8", 3, 4)]), opaque=None, sums=8)
+@program(each([arr("f8", 8), arr("f8", 7), arr("i4", 6), arr("f8", 3, 4)]), opaque=None, regrouped=8)
 def medians(x):
     return np.median(x), np.percentile(x, 25), np.quantile(x, 0.5)
 
@@ -72,7 +72,7 @@ def counts_of_given_length(x):
     return np.bincount(x, minlength=12), np.bincount(x, minlength=2).sum()
 
 
-@program([(arr("i8", 6, values="positive"), arr("f8", 6)), (arr("u1", 6), arr("f4", 6))], sums=8)
+@program([(arr("i8", 6, values="positive"), arr("f8", 6)), (arr("u1", 6), arr("f4", 6))], regrouped=8)
 def weighted_counts(x, weights):
     return np.bincount(x, weights=weights)
 
@@ -99,7 +99,7 @@ def histogram_of_range(x, bins):
     return np.histogram(x, bins=bins, range=(-1.0, 1.0))[0]
 
 
-@program([(arr("f8", 12), 3, arr("f8", 12, seed=1))], sums=8)
+@program([(arr("f8", 12), 3, arr("f8", 12, seed=1))], regrouped=8)
 def weighted_histogram(x, bins, weights):
     return np.histogram(x, bins, weights=weights)[0] / np.histogram(x, bins)[0]
 

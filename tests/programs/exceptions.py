@@ -425,7 +425,7 @@ def strings_given_back(x, n):
     return f"{x:.2f}|{n:3d}", f"{x}{n!r}", "constant"
 
 
-@program([(arr("f8", 4),), (arr("i4", 2, 3),)], opaque=None, sums=8)
+@program([(arr("f8", 4),), (arr("i4", 2, 3),)], opaque=None, regrouped=8)
 def dicts_given_back(x):
     """Each call gives dicts of its own, with the very arrays."""
     y = x * 2
@@ -579,7 +579,9 @@ def largest_of_nothing(x):
     return np.linalg.norm(x, np.inf), np.linalg.norm(x, np.inf, axis=0)
 
 
-@program([raising(ValueError, arr("i4", 2, 0), arr("f8", 3)), (arr("i4", 2, 3), arr("f8", 3))], mutates=(1,), sums=4)
+@program(
+    [raising(ValueError, arr("i4", 2, 0), arr("f8", 3)), (arr("i4", 2, 3), arr("f8", 3))], mutates=(1,), regrouped=4
+)
 def a_call_that_only_python_makes_before_a_store(a, b):
     signal = np.fft.irfftn(a)
     b[...] = 2
@@ -644,7 +646,9 @@ def slopes_over_too_few_places(y, x):
 
 
 @program(
-    [raising(ValueError, arr("i1", 2, 5, 4), arr("f8", 12)), (arr("i1", 2, 5, 4), arr("f8", 4))], message=True, sums=3
+    [raising(ValueError, arr("i1", 2, 5, 4), arr("f8", 12)), (arr("i1", 2, 5, 4), arr("f8", 4))],
+    message=True,
+    regrouped=3,
 )
 def shapes_of_many_axes_in_a_parallel_loop(a, b):
     return np.sum([b * a for _ in range(3)], axis=0)

@@ -246,7 +246,7 @@ program([(arr("f8", 3), 2)], name="a_partial", opaque=None, fell_back=None)(
 )
 
 
-@program([(arr("f8", 2, 3), "rows"), (arr("f8", 2, 3), "columns")], sums=8)
+@program([(arr("f8", 2, 3), "rows"), (arr("f8", 2, 3), "columns")], regrouped=8)
 def string_argument(x, by):
     return x.sum(axis=1) if by == "rows" else x.sum(axis=0)
 

@@ -227,7 +227,9 @@ def inverse_permutation(p):
     return inverse, p[inverse], p[p]
 
 
-@program([(arr("f8", 8), arr("i8", 5, values=[0, 2, 4, 6, 8])), (arr("f4", 4), arr("u4", 3, values=[0, 0, 4]))], sums=4)
+@program(
+    [(arr("f8", 8), arr("i8", 5, values=[0, 2, 4, 6, 8])), (arr("f4", 4), arr("u4", 3, values=[0, 0, 4]))], regrouped=4
+)
 def sums_of_segments(x, starts):
     """Slices whose bounds are data."""
     out = np.zeros(len(starts) - 1)

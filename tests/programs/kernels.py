@@ -13,7 +13,7 @@ def _spd(n):
     return a @ a.T + n * np.eye(n)
 
 
-@program([lambda: (_spd(4),), lambda: (_spd(1),), lambda: (np.asfortranarray(_spd(5)),)], sums=32, mutates=(0,))
+@program([lambda: (_spd(4),), lambda: (_spd(1),), lambda: (np.asfortranarray(_spd(5)),)], regrouped=32, mutates=(0,))
 def cholesky(a):
     a[0, 0] = np.sqrt(a[0, 0])
     for i in range(1, a.shape[0]):
@@ -24,7 +24,7 @@ def cholesky(a):
         a[i, i] = np.sqrt(a[i, i])
 
 
-@program([lambda: (_spd(4),), lambda: (_spd(2),)], sums=32, mutates=(0,))
+@program([lambda: (_spd(4),), lambda: (_spd(2),)], regrouped=32, mutates=(0,))
 def lu(a):
     for i in range(a.shape[0]):
         for j in range(i):
@@ -34,7 +34,7 @@ def lu(a):
             a[i, j] -= a[i, :i] @ a[:i, j]
 
 
-@program([lambda: (np.tril(_spd(5)), arr("f8", 5).make(), np.zeros(5))], sums=32, mutates=(1,))
+@program([lambda: (np.tril(_spd(5)), arr("f8", 5).make(), np.zeros(5))], regrouped=32, mutates=(1,))
 def triangular_solve(lower, x, b):
     for i in range(x.shape[0]):
         x[i] = (b[i] + 1 - lower[i, :i] @ x[:i]) / lower[i, i]
@@ -66,7 +66,7 @@ def gramschmidt(a):
     return q, r
 
 
-@program([(1.5, 0.5, arr("f8", 4, 4), arr("f8", 4, 3))], sums=32, mutates=(2,))
+@program([(1.5, 0.5, arr("f8", 4, 4), arr("f8", 4, 3))], regrouped=32, mutates=(2,))
 def syrk(alpha, beta, c, a):
     for i in range(a.shape[0]):
         c[i, : i + 1] *= beta
@@ -84,7 +84,7 @@ def covariance(data):
     return cov
 
 
-@program([(arr("f8", 6, 2), 0.1), (arr("f8", 4, 3), 100.0)], sums=64, mutates=(0,))
+@program([(arr("f8", 6, 2), 0.1), (arr("f8", 4, 3), 100.0)], regrouped=64, mutates=(0,))
 def standardised_columns(data, floor):
     deviation = np.std(data, axis=0)
     deviation[deviation <= floor] = 1.0
@@ -109,7 +109,7 @@ def nbody_acceleration(pos, mass, softening):
     return np.stack(((dx * inv) @ mass, (dy * inv) @ mass, (dz * inv) @ mass), axis=1)
 
 
-@program([(POSITIONS, arr("f8", 4, 3, seed=1), arr("f8", 4, values="positive"), 2)], sums=256, mutates=(0, 1))
+@program([(POSITIONS, arr("f8", 4, 3, seed=1), arr("f8", 4, values="positive"), 2)], regrouped=256, mutates=(0, 1))
 def nbody_by_loops(pos, vel, mass, steps):
     for _ in range(steps):
         for i in range(pos.shape[0]):
@@ -163,7 +163,7 @@ def julia(z, c, limit):
 
 @program(
     [(arr("f8", 6), arr("u4", 6, values=[0, 2, 1, 3, 0, 2]), arr("u4", 5, values=[0, 2, 2, 5, 6]), arr("f8", 4))],
-    sums=16,
+    regrouped=16,
 )
 def spmv(values, columns, starts, x):
     y = np.empty(starts.size - 1, values.dtype)
@@ -204,7 +204,7 @@ def nussinov(seq):
     return table
 
 
-@program([(arr("f8", 6, 2), arr("f8", 3, 2, seed=1), 3), (arr("f4", 8, 3), arr("f4", 2, 3, seed=1), 2)], sums=64)
+@program([(arr("f8", 6, 2), arr("f8", 3, 2, seed=1), 3), (arr("f4", 8, 3), arr("f4", 2, 3, seed=1), 2)], regrouped=64)
 def kmeans(points, centres, steps):
     centres = centres.copy()
     nearest = np.zeros(points.shape[0], np.int64)
@@ -223,7 +223,7 @@ def arc_distance(theta_1, phi_1, theta_2, phi_2):
     return 2 * np.arctan2(np.sqrt(t), np.sqrt(1 - t))
 
 
-@program([(arr("f4", 3, 5), arr("f4", 5, 4), arr("f4", 4), arr("f4", 4, 2), arr("f4", 2))], sums=256)
+@program([(arr("f4", 3, 5), arr("f4", 5, 4), arr("f4", 4), arr("f4", 4, 2), arr("f4", 2))], regrouped=256)
 def mlp(x, w1, b1, w2, b2):
     x = np.maximum(x @ w1 + b1, 0)
     x = x @ w2 + b2
@@ -231,7 +231,7 @@ def mlp(x, w1, b1, w2, b2):
     return e / np.sum(e, axis=-1, keepdims=True)
 
 
-@program([(arr("f4", 1, 5, 5, 2), arr("f4", 3, 3, 2, 4), arr("f4", 4))], sums=64)
+@program([(arr("f4", 1, 5, 5, 2), arr("f4", 3, 3, 2, 4), arr("f4", 4))], regrouped=64)
 def conv2d(image, weights, bias):
     k, n = weights.shape[0], image.shape[0]
     h, w = image.shape[1] - k + 1, image.shape[2] - k + 1
@@ -253,7 +253,7 @@ def maxpool(x):
     return out
 
 
-@program([(arr("f8", 5, 3), arr("f8", 3, values=[0.3, 0.5, 2.0]), 1.0)], sums=64)
+@program([(arr("f8", 5, 3), arr("f8", 3, values=[0.3, 0.5, 2.0]), 1.0)], regrouped=64)
 def ray_sphere(directions, centre, radius):
     d = directions / np.sqrt(np.sum(directions * directions, axis=1))[:, None]
     b = d @ centre
@@ -305,7 +305,7 @@ def clipped_sum(x, y, a, b, c):
     return np.clip(x, 2, 10) * a + y * b + c
 
 
-@program([(arr("f8", 9, values="positive"), arr("f8", 9), 3)], sums=16)
+@program([(arr("f8", 9, values="positive"), arr("f8", 9), 3)], regrouped=16)
 def azimuthal_mean(radius, data, bins):
     highest = radius.max()
     out = np.zeros(bins)

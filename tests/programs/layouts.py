@@ -84,7 +84,7 @@ def columns_lie_in_both_orders(a):
         (arr("i4", 3, 1, 5, layout="rotated"), arr("f8", 3, 4, 5, layout="F")),
         (arr("i4", 3, 4, 2, layout="rotated"), arr("f8", 3, 4, 2, layout="rotated")),
     ],
-    sums=4,
+    regrouped=4,
 )
 def arguments_in_any_order(a, b):
     """Results lie as NumPy's do, whatever the order of the arguments' axes."""

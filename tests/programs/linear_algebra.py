@@ -37,12 +37,12 @@ VECTORS = [
 LARGE = [large(arr("f8", 130, 70), arr("f8", 70, 90)), large(arr("f4", 100, 100, layout="F"), arr("f4", 100, 100))]
 
 
-@program([*SQUARE, *RECTANGULAR, *LARGE], sums=16)
+@program([*SQUARE, *RECTANGULAR, *LARGE], regrouped=16)
 def matrix_product(a, b):
     return a @ b
 
 
-@program([*SQUARE[:3], *RECTANGULAR], sums=16)
+@program([*SQUARE[:3], *RECTANGULAR], regrouped=16)
 def named_products(a, b):
     return np.matmul(a, b), np.dot(a, b), a.dot(b)
 
@@ -78,18 +78,18 @@ def ufunc_outer(x, y):
         (arr("f8", 2, 3, 4), arr("f8", 2, 4, 3)),
         (arr("f4", 2, 1, 3, 4), arr("f4", 5, 4, 2)),
     ],
-    sums=16,
+    regrouped=16,
 )
 def stacked_products(a, b):
     return a @ b
 
 
-@program([(arr("f8", 3, 3),), (arr("i4", 2, 4),), (arr("f4", 3, 2, layout="F"),)], sums=8)
+@program([(arr("f8", 3, 3),), (arr("i4", 2, 4),), (arr("f4", 3, 2, layout="F"),)], regrouped=8)
 def traces(a):
     return np.trace(a), a.trace(), np.trace(a, 1)
 
 
-@program([(arr("f8", 3, 4),), (arr("f4", 3, 4, layout="F"),)], sums=16)
+@program([(arr("f8", 3, 4),), (arr("f4", 3, 4, layout="F"),)], regrouped=16)
 def gram_matrix(a):
     return a.T @ a, a @ a.T
 
@@ -99,7 +99,7 @@ def gram_matrix(a):
         (arr("f8", 3, 4), arr("f8", 4, 5), arr("f8", 3, 5), 1.5, 0.5),
         (arr("f4", 2, 2), arr("f4", 2, 2), arr("f4", 2, 2), 2, 1),
     ],
-    sums=16,
+    regrouped=16,
     mutates=(2,),
 )
 def gemm(a, b, c, alpha, beta):
@@ -107,20 +107,21 @@ def gemm(a, b, c, alpha, beta):
 
 
 @program(
-    [(arr("f8", 4, 3), arr("f8", 3, 2), arr("f8", 2, 4)), (arr("f4", 2, 2), arr("f4", 2, 2), arr("f4", 2, 2))], sums=64
+    [(arr("f8", 4, 3), arr("f8", 3, 2), arr("f8", 2, 4)), (arr("f4", 2, 2), arr("f4", 2, 2), arr("f4", 2, 2))],
+    regrouped=64,
 )
 def chain(a, b, c):
     return a @ b @ c
 
 
-@program([(arr("f8", 3, 4), arr("f8", 4)), (arr("i8", 3, 2), arr("i8", 2))], sums=16, mutates=(1,))
+@program([(arr("f8", 3, 4), arr("f8", 4)), (arr("i8", 3, 2), arr("i8", 2))], regrouped=16, mutates=(1,))
 def product_into_operand(a, x):
     x[:3] = a[:, : len(x)] @ x if len(x) > 3 else (a @ x)[: len(x)]
 
 
 @program(
     [(arr("f8", 3, 4), arr("f8", 4, 5)), (arr("f4", 3, 4), arr("f4", 4, 3)), (arr("i4", 2, 2), arr("i4", 2, 2))],
-    sums=16,
+    regrouped=16,
 )
 def product_by_loops(a, b):
     n, m, k = a.shape[0], b.shape[1], a.shape[1]
@@ -132,7 +133,7 @@ def product_by_loops(a, b):
     return c
 
 
-@program([(arr("f8", 3, 4), arr("f8", 4, 3)), (arr("f4", 2, 5), arr("f4", 5, 2))], sums=16)
+@program([(arr("f8", 3, 4), arr("f8", 4, 3)), (arr("f4", 2, 5), arr("f4", 5, 2))], regrouped=16)
 def product_by_broadcast(a, b):
     return np.sum(a[:, :, None] * b[None, :, :], axis=1)
 
@@ -195,7 +196,7 @@ def lower_triangle_by_loops(a):
         (arr("f8", 3, 3, layout="F"), arr("f8", 3, 3)),
         (arr("u1", 2, 3, 3, layout="F"), arr("u1", 2, 3, 3, layout="F")),
     ],
-    sums=16,
+    regrouped=16,
 )
 def products_in_fortran_order(x, y):
     """Products are in C order whatever their operands are."""
@@ -205,7 +206,7 @@ def products_in_fortran_order(x, y):
 @program(
     [(arr("f8", 4, 4), arr("f8", 4)), (arr("f4", 3, 3), arr("f4", 3)), (arr("c16", 3, 3), arr("f8", 3))],
     opaque=0,
-    sums=256,
+    regrouped=256,
 )
 def solved_by_factors(a, b):
     """A system of equations in two ways, its determinant and the eigenvalues of its normal matrix."""
@@ -215,7 +216,7 @@ def solved_by_factors(a, b):
     return np.linalg.solve(m, b), np.linalg.inv(m) @ b, np.linalg.det(m), lower, np.linalg.eigvalsh(normal)
 
 
-@program([(arr("f8", 5, 3, 3),), (arr("f8", 0, 3, 3),)], opaque=0, sums=256)
+@program([(arr("f8", 5, 3, 3),), (arr("f8", 0, 3, 3),)], opaque=0, regrouped=256)
 def stack_of_matrices(a):
     m = a + 9 * np.eye(3)
     total = np.zeros(3)
@@ -271,7 +272,7 @@ def spectra_with_a_norm(x):
     return one, other, np.fft.fftn(x, norm="ortho")
 
 
-@program([(arr("f8", 4, 3),), (arr("f4", 2, 3, 3),), (arr("c16", 3, 5),)], opaque=0, sums=256)
+@program([(arr("f8", 4, 3),), (arr("f4", 2, 3, 3),), (arr("c16", 3, 5),)], opaque=0, regrouped=256)
 def decomposed(a):
     """Named tuples, their fields and their items."""
     found = np.linalg.svd(a, full_matrices=False)
@@ -280,7 +281,7 @@ def decomposed(a):
     return back, found.S, np.linalg.pinv(a), np.linalg.matrix_rank(a), symmetric.eigenvalues, symmetric[0]
 
 
-@program([(arr("f8", 6, 3), arr("f8", 6)), (arr("f4", 5, 5), arr("f8", 5, 2))], opaque=0, sums=512)
+@program([(arr("f8", 6, 3), arr("f8", 6)), (arr("f4", 5, 5), arr("f8", 5, 2))], opaque=0, regrouped=512)
 def least_squares(a, b):
     x, residuals, rank, s = np.linalg.lstsq(a, b, rcond=None)
     return x, residuals, rank, s, np.linalg.norm(a, 2), np.linalg.cond(a)
@@ -307,14 +308,14 @@ def eigenvalues_of_nan(a):
     return np.linalg.eigvals(a)
 
 
-@program([(arr("f8", 3, 3),), (arr("f4", 3, 3, layout="F"),), (arr("f8", 3, 3, values=[1.0]),)], sums=256, ulp=64)
+@program([(arr("f8", 3, 3),), (arr("f4", 3, 3, layout="F"),), (arr("f8", 3, 3, values=[1.0]),)], regrouped=256, ulp=64)
 def conditions(a):
     norms = [np.linalg.cond(a + 4 * np.eye(3), p) for p in (None, 1, -1, np.inf, "fro", "nuc")]
     ranks = np.linalg.matrix_rank(a, tol=0.5), np.linalg.matrix_rank(a, hermitian=True), np.linalg.matrix_rank(a[0])
     return norms, ranks, np.linalg.cond(a * 0, 1), np.linalg.matrix_power(a, 6), np.linalg.matrix_power(a, 5)
 
 
-@program([(arr("f8", 9), arr("f8", 9, seed=1)), (arr("f4", 8), arr("i8", 8))], sums=1024, opaque=0)
+@program([(arr("f8", 9), arr("f8", 9, seed=1)), (arr("f4", 8), arr("i8", 8))], regrouped=1024, opaque=0)
 def fitted(x, y):
     slope, start = np.polyfit(x, y, 1)
     both = np.polyfit(x, np.stack([y, x * 2], axis=1), 2)
@@ -364,7 +365,7 @@ def extents_of_one_index(a, b):
     return np.einsum("ij,jk->ik", a, b)
 
 
-@program([(arr("f8", 4, 4),), (arr("c8", 3, 3, layout="F"),)], sums=256, opaque=0)
+@program([(arr("f8", 4, 4),), (arr("c8", 3, 3, layout="F"),)], regrouped=256, opaque=0)
 def hermitian(a):
     h = a @ a.conj().T - np.eye(len(a), dtype=a.dtype)
     return np.linalg.svd(h, hermitian=True), np.linalg.pinv(h, hermitian=True), np.linalg.svdvals(h)

@@ -20,7 +20,7 @@ def constants(kind, x):
     return y
 
 
-@program([("sum", arr("f8", 4)), ("mean", arr("f8", 4)), ("nothing", arr("f8", 4)), (None, arr("f8", 4))], sums=8)
+@program([("sum", arr("f8", 4)), ("mean", arr("f8", 4)), ("nothing", arr("f8", 4)), (None, arr("f8", 4))], regrouped=8)
 def by_name(how, x):
     match how:
         case "sum":

@@ -53,7 +53,7 @@ def named_items(x):
     return changed, place, whole, peak == (3, x.sum()), type(peak) is Peak, isinstance(peak, tuple), peak._fields
 
 
-@program([(arr("f8", 4), 3), (arr("f8", 4), 0)], sums=4)
+@program([(arr("f8", 4), 3), (arr("f8", 4), 0)], regrouped=4)
 def named_state_in_loop(x, n):
     state = Motion(x, 2 * x)
     for _ in range(n):
@@ -85,7 +85,7 @@ def named_in_lists(x):
     return peaks, more, sum([p.place * p.height for p in more]), more[-1].height, sorted([Peak(3, 1), Peak(2, 2)])
 
 
-@program([Case(lambda: (Motion(np.arange(4.0), np.ones(4), 2.0), 0.5))], sums=4)
+@program([Case(lambda: (Motion(np.arange(4.0), np.ones(4), 2.0), 0.5))], regrouped=4)
 def named_argument(state, step):
     later = state._replace(time=state.time + step)
     return later, state[0] + 1, len(state), state.energy(), later.after(step)._asdict(), state

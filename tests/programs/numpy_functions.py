@@ -21,7 +21,7 @@ def product_of_one(a):
     return np.prod(a)
 
 
-@program([(MATRIX, arr("?", 3, 4))], sums=16)
+@program([(MATRIX, arr("?", 3, 4))], regrouped=16)
 def masked_variance(a, m):
     return np.var(a, axis=0, where=m), np.std(a, where=m, ddof=1)
 
@@ -176,7 +176,7 @@ def stores_by_iterator(a):
     return doubled
 
 
-@program([(arr("f8", 3, 4),), (arr("f8", 2, 3, 4, layout="F"),), raising(ValueError, arr("f8", 3, 0))], sums=8)
+@program([(arr("f8", 3, 4),), (arr("f8", 2, 3, 4, layout="F"),), raising(ValueError, arr("f8", 3, 0))], regrouped=8)
 def along_axes(a):
     def scaled(line, by):
         return (line - line.mean()) * by

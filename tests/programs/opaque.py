@@ -48,19 +48,19 @@ def keywords_to_evaluated_function(x, n):
     return evaluated(x, k=n) + evaluated(n)
 
 
-@program([(arr("f8", 4, 3),), (arr("f4", 3, 3),)], opaque=0, sums=64)
+@program([(arr("f8", 4, 3),), (arr("f4", 3, 3),)], opaque=0, regrouped=64)
 def singular_values(a):
     s = np.linalg.svd(a + 1, compute_uv=False)
     return s / s.sum(), s[0]
 
 
-@program([(arr("f8", 3, 3), arr("f8", 3))], opaque=0, sums=256)
+@program([(arr("f8", 3, 3), arr("f8", 3))], opaque=0, regrouped=256)
 def solved(a, b):
     x = np.linalg.solve(a + 9 * np.eye(3), b)
     return x, a @ x - b
 
 
-@program([(arr("f8", 3, 3),)], opaque=0, sums=256)
+@program([(arr("f8", 3, 3),)], opaque=0, regrouped=256)
 def inverse_and_determinant(a):
     b = a + 9 * np.eye(a.shape[0])
     return np.linalg.inv(b) @ b, np.linalg.det(b)
@@ -73,7 +73,7 @@ def gamma_function(x):
     return special.gamma(x) + 1
 
 
-@program([(arr("f8", 8),), (arr("c16", 6),)], opaque=0, sums=32)
+@program([(arr("f8", 8),), (arr("c16", 6),)], opaque=0, regrouped=32)
 def fourier_transform(x):
     return np.fft.fft(x * 2).real
 
@@ -207,7 +207,7 @@ def _nothing(x, y):
         (arr("i4", 2, 5), 1e300, 0, True, np.complex128(1 + 2j)),
     ],
     opaque=7,
-    sums=4096,
+    regrouped=4096,
 )
 def values_of_every_kind_handed_back(a, x, n, flag, number):
     """Each kind of operand and result goes to Python and comes back as it is."""
@@ -246,7 +246,7 @@ def call_of_one_of_several_functions(x, function):
         (np.array([[2.0, 1.0], [1.0, 2.0]]),),
     ],
     opaque=None,
-    sums=256,
+    regrouped=256,
 )
 def values_and_vectors_with_names(a):
     """The result is a named tuple, of real or complex arrays."""
@@ -315,14 +315,14 @@ def functions_of_numpy_that_ask_python(a, k):
     return np.polynomial.polynomial.polyfromroots(a) * k, np.linalg.tensorinv(np.eye(4).reshape(2, 2, 2, 2), 2) * k
 
 
-@program([(arr("f8", n, 2),) for n in (3, 4, 0)], opaque=None, mutates=(0,), sums=8)
+@program([(arr("f8", n, 2),) for n in (3, 4, 0)], opaque=None, mutates=(0,), regrouped=8)
 def rows_in_tuples(a):
     """As many as the argument has: of another length in the next call, also after a store."""
     a[:1] = 7
     return tuple(a), a.sum(0)
 
 
-@program([(arr("f8", n, 2),) for n in (3, 4, 0)], sums=8)
+@program([(arr("f8", n, 2),) for n in (3, 4, 0)], regrouped=8)
 def rows_of_a_list(a):
     total = np.zeros(2)
     for row in list(a):

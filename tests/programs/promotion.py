@@ -338,7 +338,7 @@ def handed_on_to_the_next_iteration(x):
     return before, last
 
 
-@program([(arr("f8", 5), [1.0, 2.0], 8.0), (arr("f8", 0), [1.0], 8.0)], sums=16, fell_back=None, opaque=None)
+@program([(arr("f8", 5), [1.0, 2.0], 8.0), (arr("f8", 0), [1.0], 8.0)], regrouped=16, fell_back=None, opaque=None)
 def goertzel(samples, frequencies, rate):
     """A recurrence of two values that trade places."""
     power = {}

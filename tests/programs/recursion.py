@@ -134,7 +134,7 @@ def sorted_by_merging(a):
     return merge_sort(a)
 
 
-@program([(arr("c16", 16),), (arr("c16", 1),)], ulp=1 << 20, sums=64)
+@program([(arr("c16", 16),), (arr("c16", 1),)], ulp=1 << 20, regrouped=64)
 def fourier(x):
     n = x.shape[0]
     if n == 1:
@@ -399,7 +399,7 @@ def a_nested_function(n, m):
     return ways(n), ways(n, 2)
 
 
-@program([(arr("f8", 6),), (arr("f8", 1),)], mutates=(0,), sums=8)
+@program([(arr("f8", 6),), (arr("f8", 1),)], mutates=(0,), regrouped=8)
 def a_nested_function_that_stores(a):
     def spread(i, amount):
         if i < len(a):

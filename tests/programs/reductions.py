@@ -17,7 +17,8 @@ CUBES = variants(arr("f8", 2, 3, 4), "f4 i8", "F stepped")
 
 
 @program(
-    each([*VECTORS, arr("f8", 300), arr("f4", 1000), large(arr("f8", 300_001)), large(arr("f4", 200_000))][:14]), sums=8
+    each([*VECTORS, arr("f8", 300), arr("f4", 1000), large(arr("f8", 300_001)), large(arr("f4", 200_000))][:14]),
+    regrouped=8,
 )
 def total(x):
     return np.sum(x), x.sum()
@@ -61,13 +62,13 @@ def large_extrema(x):
         large(arr("f4", 300_000, layout="stepped")),
         large(arr("i4", 99_999)),
     ],
-    sums=8,
+    regrouped=8,
 )
 def large_total(x):
     return np.sum(x), np.sum(x * x), x.max()
 
 
-@program(each([v for v in VECTORS if v.dtype != "f2"]), sums=8)
+@program(each([v for v in VECTORS if v.dtype != "f2"]), regrouped=8)
 def product(x):
     return np.prod(x), x.prod()
 
@@ -88,18 +89,18 @@ def first_of_equals(x):
     return x.argmin(), x.argmax()
 
 
-@program(each([*VECTORS[:8], arr("f8", 3, 4), arr("f4", 100), arr("i4", 2, 3)]), sums=8)
+@program(each([*VECTORS[:8], arr("f8", 3, 4), arr("f4", 100), arr("i4", 2, 3)]), regrouped=8)
 def averages(x):
     """The mean of integers is float64, of float32 float32, of float16 float16 summed in float32."""
     return np.mean(x), x.mean()
 
 
-@program(each([v for v in VECTORS[:7] if v.dtype != "c16"] + [arr("f8", 3, 4), arr("f4", 100)]), sums=16)
+@program(each([v for v in VECTORS[:7] if v.dtype != "c16"] + [arr("f8", 3, 4), arr("f4", 100)]), regrouped=16)
 def spreads(x):
     return np.var(x), np.std(x), x.var(), x.std()
 
 
-@program(each([arr("f8", 8), arr("f8", 4, 3)]), sums=16)
+@program(each([arr("f8", 8), arr("f8", 4, 3)]), regrouped=16)
 def sample_variance(x):
     return np.var(x, ddof=1), np.std(x, ddof=1), x.std(axis=0, ddof=1)
 
@@ -114,17 +115,17 @@ def truth(x):
     return np.all(x), np.any(x), x.all(), x.any(), np.count_nonzero(x)
 
 
-@program(each(MATRICES), sums=8)
+@program(each(MATRICES), regrouped=8)
 def sums_by_axis(x):
     return np.sum(x, axis=0), np.sum(x, axis=1), np.sum(x, axis=-1), x.sum(0)
 
 
-@program(each(MATRICES[:7]), sums=8)
+@program(each(MATRICES[:7]), regrouped=8)
 def sums_kept(x):
     return np.sum(x, axis=1, keepdims=True), x.sum(axis=0, keepdims=True), x.sum(keepdims=True)
 
 
-@program(each(CUBES), sums=8)
+@program(each(CUBES), regrouped=8)
 def sums_over_two_axes(x):
     return np.sum(x, axis=(0, 2)), np.sum(x, axis=(-1, 1)), x.sum(axis=(0, 1, 2)), x.sum(axis=())
 
@@ -139,12 +140,12 @@ def positions_by_axis(x):
     return np.argmax(x, axis=0), np.argmin(x, axis=-1), x.argmin(axis=1)
 
 
-@program(each(CUBES), sums=8)
+@program(each(CUBES), regrouped=8)
 def means_by_axis(x):
     return np.mean(x, axis=0), np.mean(x, axis=(1, 2), keepdims=True), x.mean(axis=-1)
 
 
-@program(each(CUBES[:4]), sums=16)
+@program(each(CUBES[:4]), regrouped=16)
 def spreads_by_axis(x):
     return np.std(x, axis=0), np.var(x, axis=(0, 1)), x.std(axis=-1, keepdims=True)
 
@@ -154,7 +155,7 @@ def truth_by_axis(x):
     return np.all(x, axis=0), np.any(x, axis=1), np.count_nonzero(x, axis=0), x.all(axis=1, keepdims=True)
 
 
-@program(each([arr("f4", 50), arr("i4", 50), arr("u1", 50, values=[255]), arr("b1", 9), arr("i1", 9)]), sums=8)
+@program(each([arr("f4", 50), arr("i4", 50), arr("u1", 50, values=[255]), arr("b1", 9), arr("i1", 9)]), regrouped=8)
 def sums_with_dtype(x):
     """Small integers are summed in int64 or uint64 unless a dtype is given."""
     return x.sum(dtype=np.float64), np.sum(x, dtype=np.int32), x.sum(), np.prod(x[:3], dtype="f4"), x.mean(dtype="f8")
@@ -203,19 +204,19 @@ def mean_of_nothing(x):
         large(arr("f8", 100_000), arr("f8", 100_000, seed=1)),
     ],
     kernels=1,
-    sums=16,
+    regrouped=16,
 )
 def sum_of_squared_differences(x, y):
     return np.sum((x - y) ** 2)
 
 
-@program(each([arr("f8", 9), arr("f4", 9), arr("i4", 9), large(arr("f8", 100_000))][:3]), kernels=1, sums=16)
+@program(each([arr("f8", 9), arr("f4", 9), arr("i4", 9), large(arr("f8", 100_000))][:3]), kernels=1, regrouped=16)
 def two_sums_in_one_pass(x):
     """Two reductions over one index space are one kernel."""
     return np.sum(x), np.sum(x * x)
 
 
-@program([(arr("f8", 9), 0.5), (arr("f4", 9), 1), (arr("f8", 9, values="special"), 0.0)], sums=8)
+@program([(arr("f8", 9), 0.5), (arr("f4", 9), 1), (arr("f8", 9, values="special"), 0.0)], regrouped=8)
 def masked_sum(x, limit):
     return np.sum(x[x > limit]), np.sum(np.where(x > limit, x, 0))
 
@@ -237,7 +238,7 @@ def softmax_of_rows(x):
 
 @program(
     each([arr("f8", 9, values="positive"), arr("f4", 9, values="positive"), arr("f8", 2, 5, values="positive")]),
-    sums=16,
+    regrouped=16,
 )
 def standardise(x):
     return (x - x.mean()) / (x.std() + 1)
@@ -257,44 +258,44 @@ def nearest_centre(points, centres):
 
 @program(
     [(arr("f8", 6), arr("f8", 6, seed=1)), (arr("f4", 6), arr("f4", 6, seed=1)), (arr("i8", 6), arr("i8", 6, seed=1))],
-    sums=16,
+    regrouped=16,
 )
 def correlation(x, y):
     dx, dy = x - np.mean(x), y - np.mean(y)
     return np.sum(dx * dy) / np.sqrt(np.sum(dx * dx) * np.sum(dy * dy))
 
 
-@program(each([arr("f8", 6), arr("f8", 3, 4), arr("f4", 5), arr("i4", 5), arr("f8", 0)]), sums=16)
+@program(each([arr("f8", 6), arr("f8", 3, 4), arr("f4", 5), arr("i4", 5), arr("f8", 0)]), regrouped=16)
 def norms(x):
     return np.linalg.norm(x), np.sqrt(np.sum(np.abs(x) ** 2))
 
 
-@program(each([arr("f8", 3, 4), arr("f4", 3, 4)]), sums=16)
+@program(each([arr("f8", 3, 4), arr("f4", 3, 4)]), regrouped=16)
 def norms_by_axis(x):
     return np.linalg.norm(x, axis=1), np.linalg.norm(x, axis=0, keepdims=True)
 
 
 @program(
     each([arr("f8", 8, values="special"), arr("f8", 6), arr("f4", 3, 4, values="special"), arr("i4", 5)]),
-    sums=8,
+    regrouped=8,
     opaque=None,
 )
 def ignoring_nan(x):
     return np.nansum(x[x < 10]), np.nanmax(x), np.nanmin(x)
 
 
-@program(each([arr("f8", 7), arr("i4", 7), arr("f8", 3, 4), arr("b1", 5)]), sums=8)
+@program(each([arr("f8", 7), arr("i4", 7), arr("f8", 3, 4), arr("b1", 5)]), regrouped=8)
 def ufunc_reduce(x):
     return np.add.reduce(x), np.maximum.reduce(x), np.logical_and.reduce(x)
 
 
-@program([case(arr("f8", 3, 4), arr("f8", 3)), case(arr("f4", 3, 4), arr("f4", 3))], sums=8, mutates=(1,))
+@program([case(arr("f8", 3, 4), arr("f8", 3)), case(arr("f4", 3, 4), arr("f4", 3))], regrouped=8, mutates=(1,))
 def sum_with_out(x, out):
     np.sum(x, axis=1, out=out)
     return np.max(x, axis=1, out=out) is out
 
 
-@program([(arr("f8", 6), arr("b1", 6)), (arr("i4", 6), arr("b1", 6))], sums=8)
+@program([(arr("f8", 6), arr("b1", 6)), (arr("i4", 6), arr("b1", 6))], regrouped=8)
 def sum_where(x, mask):
     return np.sum(x, where=mask, initial=10), np.max(x, initial=0)
 
@@ -326,7 +327,7 @@ def average_of_no_columns(x):
         (arr("f2", 3, values=[1.0, 2.0, 4.0]),),
         (arr("f2", 3, 4),),
     ],
-    sums=8,
+    regrouped=8,
 )
 def spread_of_half_floats(x):
     """Variances are computed in float16, and their squares may be too large for it; means are not."""
@@ -357,7 +358,7 @@ def scalar_into_an_array(s, out, place):
     return found, np.argmin(s, out=place), np.clip(s, 1, 3, out=out), np.add.reduce(s, out=out)
 
 
-@program([(arr("u8", 1, 2, layout="reversed"),), (arr("f8", 3, 2),)], sums=4)
+@program([(arr("u8", 1, 2, layout="reversed"),), (arr("f8", 3, 2),)], regrouped=4)
 def one_of_several_minima(a):
     lowest = np.min(a, axis=0, keepdims=True)
     return np.trace(lowest, -1, 1, 0)

@@ -156,7 +156,7 @@ def product_into_another_dtype(a, out):
 OUTPUTS = [(arr(kind, 4, 3, values="positive"), arr(out, 3)) for kind in ("f2", "f8", "i4") for out in ("f4", "c16")]
 
 
-@program(OUTPUTS, opaque=None, mutates=(1,), sums=64)
+@program(OUTPUTS, opaque=None, mutates=(1,), regrouped=64)
 def means_into_another_dtype(a, out):
     """NumPy computes in the dtype of `out` here."""
     return np.mean(a, 0, out=out).copy(), np.max(a, axis=0, out=out).copy()

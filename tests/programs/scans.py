@@ -14,27 +14,27 @@ VECTORS = [
 MATRICES = [*variants(arr("f8", 3, 5), "f4 i4 b1", "F stepped"), arr("f8", 3, 0)]
 
 
-@program(each([*VECTORS, arr("f8", 7, values=[1.0, np.inf, -np.inf, np.nan, 2.0])]), sums=8)
+@program(each([*VECTORS, arr("f8", 7, values=[1.0, np.inf, -np.inf, np.nan, 2.0])]), regrouped=8)
 def running_total(x):
     return np.cumsum(x), x.cumsum()
 
 
-@program([large(arr("f8", 200_000)), large(arr("f4", 100_000)), large(arr("i4", 150_001))], sums=16)
+@program([large(arr("f8", 200_000)), large(arr("f4", 100_000)), large(arr("i4", 150_001))], regrouped=16)
 def large_running_total(x):
     return np.cumsum(x)
 
 
-@program(each(VECTORS), sums=8)
+@program(each(VECTORS), regrouped=8)
 def running_product(x):
     return np.cumprod(x)
 
 
-@program(each(MATRICES), sums=8)
+@program(each(MATRICES), regrouped=8)
 def running_totals_by_axis(x):
     return np.cumsum(x, axis=0), np.cumsum(x, axis=1), np.cumsum(x), x.cumsum(axis=-1)
 
 
-@program(each([arr("i4", 5), arr("f4", 5), arr("u1", 5), arr("b1", 5)]), sums=8)
+@program(each([arr("i4", 5), arr("f4", 5), arr("u1", 5), arr("b1", 5)]), regrouped=8)
 def running_total_with_dtype(x):
     return np.cumsum(x, dtype=np.float64), x.cumprod(dtype=np.int64), np.cumsum(x)
 

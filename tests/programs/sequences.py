@@ -306,7 +306,7 @@ def list_spread_out(x):
     return np.concatenate([x[i] for i in range(2)]), np.vstack(rows), a + b, np.stack([np.roll(x, s) for s in (-1, 1)])
 
 
-@program([(arr("f8", 5),), (arr("i4", 3),)], sums=16)
+@program([(arr("f8", 5),), (arr("i4", 3),)], regrouped=16)
 def dict_filled_by_name(x):
     stats = {"n": len(x)}
     stats["sum"] = x.sum()
@@ -324,7 +324,7 @@ def dict_filled_by_name(x):
     return stats, last, total
 
 
-@program([(arr("f8", 6), 3), (arr("f8", 6), 0)], sums=16)
+@program([(arr("f8", 6), 3), (arr("f8", 6), 0)], regrouped=16)
 def dict_changed_in_a_loop(x, n):
     best = {"at": -1, "value": 0.0}
     for i in range(n):

@@ -36,7 +36,7 @@ def reshaped_in_order(x):
     return x.reshape(3, 4), x.reshape((3, 4), order="F"), np.reshape(x, (2, 2, 3)), x.reshape(12, 1)
 
 
-@program([(arr("f8", 12), 3), (arr("i4", 12), 4)], sums=8)
+@program([(arr("f8", 12), 3), (arr("i4", 12), 4)], regrouped=8)
 def reshape_by_argument(x, n):
     return x.reshape(n, x.size // n), x.reshape(n, -1).sum()
 
@@ -82,7 +82,7 @@ def squeeze_of_wide_axis(x):
     return np.squeeze(x, axis=0)
 
 
-@program(each([arr("f8", 3), arr("f8", 1, 3), arr("i4", 1)]), sums=8)
+@program(each([arr("f8", 3), arr("f8", 1, 3), arr("i4", 1)]), regrouped=8)
 def broadcast(x):
     """A broadcast is a read-only view."""
     return np.broadcast_to(x, (2, 3)), np.broadcast_to(x, (4, 2, 3)).sum()

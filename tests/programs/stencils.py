@@ -114,7 +114,7 @@ def convolution_by_loops(x, kernel):
     return out
 
 
-@program([(arr("f8", 6, 7), arr("f8", 3, 3)), (arr("f4", 5, 5), arr("f4", 2, 2))], sums=16)
+@program([(arr("f8", 6, 7), arr("f8", 3, 3)), (arr("f4", 5, 5), arr("f4", 2, 2))], regrouped=16)
 def convolution_by_windows(image, kernel):
     h, w = kernel.shape
     out = np.empty((image.shape[0] - h + 1, image.shape[1] - w + 1), image.dtype)

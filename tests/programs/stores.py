@@ -171,7 +171,7 @@ def unbuffered_updates(x, at, y):
             ("i4", [5, -9]),
         )
     ],
-    sums=40,
+    regrouped=40,
 )
 def unbuffered_updates_along_two_axes(x, i, j, y):
     """What is not touched stays what it is: zeros their sign, NaN."""

@@ -198,7 +198,7 @@ def named_tuple_of_an_argument(x, k):
     return step, kept
 
 
-@program([(arr("f8", 2, 2), k) for k in (0, 1, 2)], opaque=None, sums=8)
+@program([(arr("f8", 2, 2), k) for k in (0, 1, 2)], opaque=None, regrouped=8)
 def named_tuple_on_one_path(x, k):
     if k == 0:
         return np.linalg.qr(x), k

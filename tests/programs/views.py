@@ -417,13 +417,13 @@ def contiguity_by_path(x):
     return y, y.flags.f_contiguous
 
 
-@program(each([arr("f8", 9), arr("f8", 9, layout="stepped"), arr("f4", 6)]), sums=4)
+@program(each([arr("f8", 9), arr("f8", 9, layout="stepped"), arr("f4", 6)]), regrouped=4)
 def sliding_windows(x):
     windows = np.lib.stride_tricks.sliding_window_view(x, 3)
     return windows.mean(axis=-1), windows[::2].max(1), windows @ np.arange(3.0), windows.shape
 
 
-@program(each([arr("f8", 4, 5), arr("f4", 4, 5, layout="F")]), sums=4)
+@program(each([arr("f8", 4, 5), arr("f4", 4, 5, layout="F")]), regrouped=4)
 def windows_of_planes(x):
     windows = np.lib.stride_tricks.sliding_window_view(x, (2, 3))
     return windows.sum(axis=(2, 3)), windows * 2, np.lib.stride_tricks.sliding_window_view(x, 2, axis=0).min(axis=-1)
@@ -534,7 +534,7 @@ def column_copied(a, k):
 @program(
     [(arr("f8", 4, 4), k) for k in (4, 2, 1)] + [(arr("f8", 4, 4, layout="F"), 1), (arr("f8", 1, 1), 1)],
     mutates=(0,),
-    sums=4,
+    regrouped=4,
 )
 def views_made_in_a_loop(a, k):
     """A view or a copy, as the strides have it, that is stored to after the loop."""
@@ -555,7 +555,7 @@ def views_handed_on_in_a_loop(a, k):
     return a, s
 
 
-@program([(arr("f8", 4, 4), k) for k in (4, 2, 0)], mutates=(0,), sums=4)
+@program([(arr("f8", 4, 4), k) for k in (4, 2, 0)], mutates=(0,), regrouped=4)
 def memory_changed_after_views_in_nested_loops(a, k):
     r = a[:1].ravel()
     for _ in range(2):
@@ -670,13 +670,13 @@ def facts_of_views_that_nobody_else_sees(a):
     return asked, windows.strides, part.strides, a.view(np.int64).strides
 
 
-@program(each([arr("f8", 3, 4), arr("i4", 2, 3, layout="F"), arr("f8", 6, layout="stepped")]), sums=8)
+@program(each([arr("f8", 3, 4), arr("i4", 2, 3, layout="F"), arr("f8", 6, layout="stepped")]), regrouped=8)
 def flat_as_a_line(a):
     line = np.asarray(a.flat) if a.flags.c_contiguous else np.sort(a.flat)
     return list(a.flat), sum(a.flat), max(a.T.flat), sorted(a.flat)[:2], np.sum(a.flat), np.argmax(a.T.flat), line
 
 
-@program([(arr("f8", 4, 5), 2), (arr("f4", 3, 4), 1), (arr("f8", 4, 6, layout="F"), 3)], mutates=(0,), sums=4)
+@program([(arr("f8", 4, 5), 2), (arr("f4", 3, 4), 1), (arr("f8", 4, 6, layout="F"), 3)], mutates=(0,), regrouped=4)
 def patches_as_rows(a, k):
     """Windows as the rows of a matrix: a copy, unless windows of one element are views."""
     rows = np.lib.stride_tricks.sliding_window_view(a, (k, k)).reshape(-1, k * k)

@@ -176,6 +176,7 @@ class _Maker:
                 body,
                 op.inits,
                 fresh_lambda(op.combine),
+                op.runs if axis < kept else (),
             )
         changed = replace(op, extents=tuple(extents), indices=tuple(indices), body=body)
         return (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.base.types import INT64, Array
+from parakeet_py.base.types import BOOL, INT64, Array
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, combine
@@ -19,6 +19,8 @@ from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Const, Operand, Reshape, Var
 
 TILE = 2048
+TILES = 4  # wanted of sums in order, whose rows cannot be cut into blocks
+NARROW = 64  # columns of such a tile, at least
 UNROLL = 4  # rows combined at once, so that the tile is read and written once for all of them
 UNROLL_COST = 12  # in bodies up to this cost
 PIECES = 64  # pieces of work wanted
@@ -33,8 +35,9 @@ def reduce_columns(
     kept: list[Axis],
     reduced: list[Axis],
     outs: Sequence[Var],
+    in_order: bool,
 ) -> None:
-    """Combine rows into `outs` (new arrays of the kept extents)."""
+    """Combine rows into `outs` (new arrays of the kept extents); `in_order`: one after the other."""
     *lead, column = kept
     lead_size = lo.product(axis.extent for axis in lead)
     rows = reduced[0]
@@ -43,13 +46,17 @@ def reduce_columns(
         targets = [_rank3(lo, out, ONE, lead_size, column.extent) for out in outs]
         _tiles(lo, with_, body, kept, reduced, targets, kind, None)
         return
-    tiles = lo.maximum(lo.ceil_div(column.extent, Const(TILE, INT64)), ONE)
+    width: Operand = Const(TILE, INT64)
+    if in_order:  # threads share the columns alone
+        part = lo.ceil_div(column.extent, Const(TILES * NARROW, INT64))
+        width = lo.minimum(lo.maximum(lo.multiply(part, Const(NARROW, INT64)), Const(NARROW, INT64)), width)
+    tiles = lo.maximum(lo.ceil_div(column.extent, width), ONE)
     strips = lo.multiply(lead_size, tiles)
     wanted = lo.floor_div(Const(PIECES, INT64), lo.maximum(strips, ONE))
     possible = lo.floor_div(rows.extent, Const(BLOCK_ROWS, INT64))
-    blocks = lo.maximum(lo.minimum(wanted, possible), ONE)
+    blocks = ONE if in_order else lo.maximum(lo.minimum(wanted, possible), ONE)
     share = lo.ceil_div(rows.extent, blocks)
-    several = lo.compare("gt", blocks, ONE)
+    several = Const(False, BOOL) if blocks is ONE else lo.compare("gt", blocks, ONE)
 
     targets = []
     for out in outs:
@@ -72,8 +79,8 @@ def reduce_columns(
         def one() -> None:
             strip, block = _divide(lo, piece, blocks)
             point, tile = _divide(lo, strip, tiles)
-            start = lo.multiply(tile, Const(TILE, INT64))
-            stop = lo.minimum(lo.add(start, Const(TILE, INT64)), column.extent)
+            start = lo.multiply(tile, width)
+            stop = lo.minimum(lo.add(start, width), column.extent)
             first = lo.multiply(block, share)
             last = lo.minimum(lo.add(first, share), rows.extent)
             _tiles(lo, with_, body, kept, reduced, targets, kind, (point, block, start, stop, first, last))
@@ -81,7 +88,7 @@ def reduce_columns(
         lo.loop(piece, low, high, one, "independent")
 
     inner = [axis.extent for axis in reduced[1:]]
-    amount = work(lo, found, (lo.minimum(column.extent, Const(TILE, INT64)), share, *inner))
+    amount = work(lo, found, (lo.minimum(column.extent, width), share, *inner))
     lo.region(lo.multiply(strips, blocks), ONE, amount, ranges, lambda: ZERO, "reduce columns")
     lo.when(several, lambda: _combine_blocks(lo, with_, targets, outs, blocks, lead_size, column.extent, kind))
 

@@ -33,6 +33,9 @@ TRUTH_LEAF = 256
 Loop = Callable[[Callable[[], None]], None]  # writes a loop around the body that the argument writes
 
 
+Keep = Callable[[Sequence[Operand]], Sequence[Operand | None]]
+
+
 # ---- accumulating ----------------------------------------------------------------------------------------------------
 
 
@@ -77,16 +80,22 @@ def _extremum(lo: Lowering, name: str, dtype: str) -> _Extremum:
     return _Extremum(name, best, lo.declare("met", BOOL, Const(False, BOOL)))
 
 
-def accumulate(lo: Lowering, with_: Combination, cells: Sequence[Cell], body: Block, loop: Loop) -> None:
-    """Combine what a body contributes into cells, in a vector loop, by a combine that may be regrouped."""
+def accumulate(
+    lo: Lowering, with_: Combination, cells: Sequence[Cell], body: Block, loop: Loop, keep: Keep | None = None
+) -> None:
+    """Combine what a body contributes into cells, in a vector loop, by a combine that may be regrouped; `keep` takes
+    what is not to be combined."""
     assert with_.names is not None
     named = list(zip(with_.names, cells, with_.types, strict=True))
     parts = [_extremum(lo, name, dtype) if _special(name, dtype) else None for name, _, dtype in named]
 
     def step() -> None:
         writes: list[tuple[Cell, Operand]] = []
-        values = lo.lower_block(body)
+        contributions = lo.lower_block(body)
+        values = contributions if keep is None else keep(contributions)
         for (name, cell, _), part, value in zip(named, parts, values, strict=True):
+            if value is None:
+                continue
             if part is not None:
                 writes += part.take(lo, value)
             else:

@@ -1,9 +1,8 @@
-"""Reduce: sums and their like, the same for any number of threads and about as accurate as NumPy's pairwise sums.
+"""Reduce: sums and their like, the same for any number of threads.
 
-The order in which floats are combined depends on the extents only. A long run is cut into *leaves* of `LEAF`
-contributions, each combined in a vector loop (regrouped over lanes), leaves into *chunks* of `CHUNK`, chunks into at
-most `BLOCKS` blocks which threads share out, and the blocks' partial results are combined as a balanced tree. The error
-of a sum of n grows with LEAF / lanes + CHUNK / LEAF + n / (CHUNK * BLOCKS) + log2(BLOCKS).
+The order in which floats are added and multiplied depends on the extents only: `pairwise_sums` has it. Other combines
+than sums and products give the same result for any grouping: a long run is cut into chunks of `CHUNK` contributions,
+these into at most `BLOCKS` blocks which threads share out, and the blocks' partial results are combined in order.
 
 Three ways, by the extents and by which axis the accesses of the body move along with unit stride:
 
@@ -13,9 +12,8 @@ Three ways, by the extents and by which axis the accesses of the body move along
 * the last kept axis moves by one, or both do in one index (a window that slides): tiles of columns, row after row into
   the result (`_columns`, in columns.py), which is also NumPy's order.
 
-Other combines than sums and products give the same result for any grouping; they only use the blocks. An any or all
-stops at the end of the leaf that decided it. Where an extremum is (argmin) is found by `extrema`; another combine that
-takes whole contributions or leaves them skips leaves that would change nothing.
+An any or all stops at the end of the leaf that decided it. Where an extremum is (argmin) is found by `extrema`; another
+combine that takes whole contributions or leaves them skips leaves that would change nothing.
 """
 
 from __future__ import annotations
@@ -25,14 +23,15 @@ from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import BOOL, INT64, Array, Scalar
-from parakeet_py.imp.ir import Break, Cell, While
+from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.imp.lower.builder import Lowering, Outs
-from parakeet_py.imp.lower.combine import Combination, combination, combine, declare, fold, takes
+from parakeet_py.imp.lower.combine import Combination, combination, declare, fold, takes
 from parakeet_py.imp.lower.count_flags import count, counted
 from parakeet_py.imp.lower.extrema import accumulate, arg_extremum, arg_run
 from parakeet_py.imp.lower.extremum_lanes import ArgExtremum, Run
 from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower.map import map_nest
+from parakeet_py.imp.lower.pairwise_sums import Runs, in_parallel, one_result, runs_of
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
 from parakeet_py.imp.schedule.loop_order import Study, slides, static_cost, stride_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO, array_type
@@ -67,6 +66,10 @@ class Reduction:
         """Whether a run can be a vector loop."""
         return self.with_.names is not None and self.found.simple and not self.checked
 
+    def runs(self, lo: Lowering) -> Runs:
+        """How floats are added or multiplied."""
+        return runs_of(lo, self.with_, self.found, self.op.body, self.axes, self.vector, self.op.runs)
+
 
 def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
     found = study(op)
@@ -92,42 +95,40 @@ def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
 
 def _one_run(lo: Lowering, red: Reduction) -> list[Cell]:
     """Combine all contributions of the reduced axes in order, here."""
+    if red.with_.inexact and red.axes:
+        return one_result(lo, red.runs(lo))
     cells = declare(lo, red.with_)
     if not red.axes:
         fold(lo, red.with_, cells, lo.lower_block(red.op.body))
         return cells
     last = red.axes[-1]
-    leaf: Operand = Const(LEAF, INT64)
-    if red.with_.inexact and not isinstance(last.extent, Const):
-        leaf = lo.maximum(leaf, lo.floor_div(last.extent, Const(64, INT64)))
-    nest(lo, red.axes[:-1], lambda: _leaves(lo, red, ZERO, last.extent, cells, leaf), "serial")
+    nest(lo, red.axes[:-1], lambda: _leaves(lo, red, ZERO, last.extent, cells), "serial")
     return cells
 
 
-def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell], leaf: Operand) -> None:
-    """Loop over [start, stop) of the last reduced axis, leaf by leaf where grouping matters."""
+def _leaves(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
+    """Loop over [start, stop) of the last reduced axis, leaf by leaf where it may end early."""
     decided = red.with_.decided
     if _skips(red):
         _sieve(lo, red, start, stop, cells)
         return
     short = isinstance(stop, Const) and stop.whole <= LEAF
-    if short or (decided is None and not red.with_.inexact):
+    if short or decided is None:
         _run(lo, red, start, stop, cells)
         return
 
     def leaf_body() -> None:
-        end = lo.minimum(lo.add(first, leaf), stop)
+        end = lo.minimum(lo.add(first, Const(LEAF, INT64)), stop)
         inner = declare(lo, red.with_)
         _run(lo, red, first, end, inner)
         fold(lo, red.with_, cells, [lo.read(cell) for cell in inner])
-        if decided is not None:
-            value: Operand = lo.read(cells[0])
-            if not decided:
-                value = lo.prim("not", value, type_=BOOL)
-            lo.when(value, lambda: lo.emit(Break()))
+        value: Operand = lo.read(cells[0])
+        if not decided:
+            value = lo.prim("not", value, type_=BOOL)
+        lo.when(value, lambda: lo.emit(Break()))
 
     first = lo.index("leaf")
-    lo.loop(first, start, stop, leaf_body, "serial", leaf)
+    lo.loop(first, start, stop, leaf_body, "serial", Const(LEAF, INT64))
 
 
 def _skips(red: Reduction) -> bool:
@@ -186,7 +187,7 @@ def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
     """Blocks of the whole space in parallel, then their partial results."""
     merged = lo.merged
     (axes,) = merge(lo, red.found, red.axes)
-    if red.vector:
+    if red.vector and not (red.with_.inexact and red.op.runs):
         # These primitives commute: the axis along which memory moves by one goes inside.
         costs = [stride_cost(red.found, axis.mover) for axis in axes]
         best = min(range(len(axes)), key=lambda axis: (costs[axis], -axis))
@@ -198,6 +199,8 @@ def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
 
 def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
     with_, axes = red.with_, red.axes
+    if with_.inexact:
+        return in_parallel(lo, red.runs(lo))
     split = split_space(lo, axes, CHUNK)
     # A block begins by visiting its first leaf in full: where most leaves are skipped, blocks are long.
     size = (ARG_BLOCK if red.extremum else SIEVE_BLOCK) if _skips(red) else CHUNK
@@ -217,7 +220,7 @@ def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
             start = lo.multiply(block, share)
             stop = lo.minimum(lo.add(start, share), split.extent)
             cells = declare(lo, with_)
-            walk_range(lo, axes, split, start, stop, lambda a, b: _chunks(lo, red, a, b, cells))
+            walk_range(lo, axes, split, start, stop, lambda a, b: _leaves(lo, red, a, b, cells))
             for partial, cell in zip(partials, cells, strict=True):
                 lo.store(partial, (block,), lo.read(cell))
 
@@ -225,23 +228,7 @@ def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
 
     per_block = work(lo, red.found, (split.size, lo.minimum(share, split.extent)))
     lo.region(count, ONE, per_block, body, order_of(lo, axes), "reduce")
-    return (_tree if with_.inexact else _sequence)(lo, with_, partials, count)
-
-
-def _chunks(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> None:
-    """Loop over [start, stop) of the last axis: chunk by chunk, leaf by leaf."""
-    leaf = Const(LEAF, INT64)
-    if not red.with_.inexact or len(red.axes) > 1:
-        _leaves(lo, red, start, stop, cells, leaf)
-        return
-    first = lo.index("chunk")
-
-    def body() -> None:
-        inner = declare(lo, red.with_)
-        _leaves(lo, red, first, lo.minimum(lo.add(first, Const(CHUNK, INT64)), stop), inner, leaf)
-        fold(lo, red.with_, cells, [lo.read(cell) for cell in inner])
-
-    lo.loop(first, start, stop, body, "serial", Const(CHUNK, INT64))
+    return _sequence(lo, with_, partials, count)
 
 
 def _sequence(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Operand) -> list[Cell]:
@@ -249,33 +236,6 @@ def _sequence(lo: Lowering, with_: Combination, partials: Sequence[Var], count: 
     cells = declare(lo, with_)
     block = lo.index("block")
     lo.loop(block, ZERO, count, lambda: fold(lo, with_, cells, [lo.load(p, block) for p in partials]))
-    return cells
-
-
-def _tree(lo: Lowering, with_: Combination, partials: Sequence[Var], count: Operand) -> list[Cell]:
-    """Combine neighbours, then neighbouring pairs, and so on, in place."""
-    cells = declare(lo, with_)
-    distance = lo.declare("distance", INT64, ONE)
-    lo.push()
-    reach = lo.read(distance)
-    more = lo.compare("lt", reach, count)
-    head = lo.pop()
-    lo.push()
-    twice = lo.add(reach, reach)
-    block = lo.index("block")
-
-    def pair() -> None:
-        other = lo.add(block, reach)
-        left = [lo.load(partial, block) for partial in partials]
-        right = [lo.load(partial, other) for partial in partials]
-        for partial, value in zip(partials, combine(lo, with_, left, right), strict=True):
-            lo.store(partial, (block,), value)
-
-    lo.loop(block, ZERO, lo.subtract(count, reach), pair, "serial", twice)
-    lo.write(distance, twice)
-    lo.emit(While(head, more, lo.pop()))
-    some = lo.compare("gt", count, ZERO)
-    lo.when(some, lambda: lo.write_all([(c, lo.load(p, ZERO)) for c, p in zip(cells, partials, strict=True)]))
     return cells
 
 
@@ -290,23 +250,34 @@ def _kept(lo: Lowering, outs: tuple[Var, ...], red: Reduction, extents: tuple[Op
     kept, axes = merge(lo, found, space, red.axes)
     red = replace(red, axes=axes)
 
-    def rows() -> None:
+    def rows(red: Reduction) -> None:
         merged_arrays = merged_outs(lo, arrays, space, kept)
         if lo.in_region or not red.axes or len(kept) > 1 or not found.simple or _costly(red):
             _rows(lo, red, kept, merged_arrays)
         else:
             _rows_or_runs(lo, red, kept, merged_arrays)
 
-    few = _few_columns(lo, red, kept[-1], len(outs)) if red.axes and found.simple and not found.has_check else _ALL_ROWS
-    if few is _ALL_ROWS:
-        rows()
-    else:
+    def columns(red: Reduction) -> None:
         from parakeet_py.imp.lower.column_reductions import reduce_columns
 
         # The tiles are the accumulators: every out needs its memory, asked for or not.
         pairs = zip(arrays, outs, strict=True)
         whole = [a if a is not None else lo.new_array(o.name, array_type(o), extents) for a, o in pairs]
-        lo.when(few, rows, lambda: reduce_columns(lo, red.with_, found, op.body, kept, red.axes, whole))
+        in_order = red.with_.inexact and bool(op.runs)
+        reduce_columns(lo, red.with_, found, op.body, kept, red.axes, whole, in_order)
+
+    def in_any_order(red: Reduction) -> None:
+        few: Operand = _ALL_ROWS
+        if red.axes and found.simple and not found.has_check:
+            few = _few_columns(lo, red, kept[-1], len(outs))
+        lo.when(few, lambda: rows(red), lambda: columns(red))
+
+    if not (red.with_.inexact and op.runs and red.axes):
+        in_any_order(red)
+    else:
+        one_by_one = _equal(lo, lo.operand(op.runs[1]), ONE)
+        in_order = replace(red, op=replace(op, runs=(ZERO, ONE)))
+        lo.when(one_by_one, lambda: in_any_order(in_order), lambda: rows(red))
     lo.merged = merged
 
 
@@ -358,6 +329,10 @@ def _rows_or_runs(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) 
     else:
         both = lo.prim("and", few, long, type_=BOOL)
     lo.when(both, runs, lambda: _rows(lo, red, kept, arrays))
+
+
+def _equal(lo: Lowering, left: Operand, right: Const) -> Operand:
+    return Const(left.whole == right.whole, BOOL) if isinstance(left, Const) else lo.compare("eq", left, right)
 
 
 def _less(lo: Lowering, left: Operand, right: Operand | int) -> Operand:

@@ -69,7 +69,7 @@ def reduction_kind(ufunc, kind, dtype, out):
 
 @static
 def accumulator_kind(ufunc, kind):
-    """float16 is summed and multiplied in float32."""
+    """Products of float16, and sums of products, are accumulated in float32."""
     return np.dtype("float32") if kind == np.float16 and ufunc in (np.add, np.multiply) else kind
 
 
@@ -138,7 +138,7 @@ def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, init
     a = as_array(a)
     axes = reduction_axes(axis, a.ndim)
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
-    wide = accumulator_kind(ufunc, kind)
+    wide = kind if ufunc is np.add else accumulator_kind(ufunc, kind)
     first = identity_of(ufunc, kind) if initial is NO_VALUE else neutral(ufunc, kind)
     if where is not True:
         a = masked(ufunc, a, kind, first, initial, where)
@@ -150,7 +150,12 @@ def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, init
         hand_back("a reduction with gcd along several axes")
     else:
         (total,) = reduce_axes(
-            a, axes, (constant(first, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (ufunc(s, x),)
+            a,
+            axes,
+            (constant(first, wide),),
+            lambda x, *at: (cast(cast(x, kind), wide),),
+            lambda s, x: (ufunc(s, x),),
+            kind if ufunc is np.add else None,
         )
     if initial is not NO_VALUE:
         total = ufunc(total, cast(starting(initial, kind), wide))
@@ -282,11 +287,8 @@ def axes_of_moment(axis, rank):
 
 def total_over(a, axes, kind):
     """The sum over axes in a dtype."""
-    wide = accumulator_kind(np.add, kind)
-    (total,) = reduce_axes(
-        a, axes, (constant(0, wide),), lambda x, *at: (cast(cast(x, kind), wide),), lambda s, x: (s + x,)
-    )
-    return total if wide == kind else cast(total, kind)
+    (total,) = reduce_axes(a, axes, (constant(0, kind),), lambda x, *at: (cast(x, kind),), lambda s, x: (s + x,), kind)
+    return total
 
 
 def divided(total, count, kind):

@@ -155,6 +155,12 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             if f.module.checks is not None:
                 access_checks.check_arrays(scope, (rhs.array, rhs.values, rhs.flags), "selection with")
             return pack(scope, rhs)
+        case ir.Pairwise():
+            from parakeet_py.llvm.codegen.routines import pairwise
+
+            if f.module.checks is not None:
+                access_checks.check_arrays(scope, (rhs.array,), "sum of")
+            return pairwise(scope, rhs)
         case Stride(array, axis):
             return scope.array(array)[f"stride{axis}"]
         case Strided(base, offset, extents, strides):

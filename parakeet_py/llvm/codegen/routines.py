@@ -3,6 +3,8 @@
 A gufunc's loop takes everything in three tables, written on the stack: the addresses of its arrays; how many times it
 is to run, then its sizes; the strides of the arrays' first axes, then of their others. A sorting function is called for
 one line after the other; it fails only for lack of memory.
+
+And of our own for pairwise sums (`pairwise_library`).
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ import sys
 from collections.abc import Sequence
 
 from parakeet_py.base import numpy_loops, routines
+from parakeet_py.base.types import is_complex, real_dtype
 from parakeet_py.imp import ir
+from parakeet_py.llvm.codegen import arrays
 from parakeet_py.llvm.codegen.arrays import Descriptor
-from parakeet_py.llvm.codegen.builder import FunctionText, global_name
+from parakeet_py.llvm.codegen.builder import MEMORY_TYPE, FunctionText, Value, global_name
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime import blas
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
+from parakeet_py.llvm.runtime.pairwise_library import PREFIX
+from parakeet_py.typed_ir.ir import dtype_of
 
 _INVALID = 0x10 if sys.platform == "win32" else 0x01  # FE_INVALID, here and on x86-64 and aarch64 elsewhere
 
@@ -132,3 +138,17 @@ def _sort(scope: Scope, name: str, dtypes: tuple[str, ...], out: Descriptor, ins
     f.fill(counting, f"{line} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
     f.branch(head)
     f.begin(end)
+
+
+def pairwise(scope: Scope, op: ir.Pairwise) -> Value:
+    """Combine adjacent elements of an array."""
+    f, dtype = scope.f, dtype_of(op.array)
+    kind = MEMORY_TYPE[real_dtype(dtype)]
+    result = f"<2 x {kind}>" if is_complex(dtype) else kind
+    name = f.module.declare(result, f"{PREFIX}{op.name}_{dtype}", "ptr, i64", "nounwind memory(argmem: read)")
+    place = arrays.address(f, scope.array(op.array), [scope.scalar(index) for index in op.start])
+    count = scope.scalar(op.count)
+    if not is_complex(dtype):
+        return f.value(f"call {kind} {name}({f.pointer(place)}, i64 {count})")
+    both = f.value(f"call {result} {name}({f.pointer(place)}, i64 {f.binary('shl', 'i64', count, '1')})")
+    return f.value(f"extractelement {result} {both}, i32 0"), f.value(f"extractelement {result} {both}, i32 1")

@@ -25,6 +25,10 @@ def resolve(name: str) -> int | None:
         from parakeet_py.llvm.runtime import pack_library
 
         return pack_library.resolve(name)
+    if name.startswith("pk_pairwise_"):
+        from parakeet_py.llvm.runtime import pairwise_library
+
+        return pairwise_library.resolve(name)
     if name.startswith("pk_numpy"):
         from parakeet_py.base import numpy_loops
 

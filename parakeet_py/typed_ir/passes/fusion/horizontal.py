@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import is_complex
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Operand, Var
+from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear, atom
 from parakeet_py.typed_ir.passes.fusion.store_rules import Access, Space, accesses, bound_in, disjoint, own_element
@@ -159,6 +160,9 @@ class _Merger(Rewriter):
             assert isinstance(first, ir.Reduce)
             if not (_is_simple(first) and _is_simple(node.let.op)):
                 return False
+            reductions = [node.let.op, *(nodes[member].let.op for member in group.members)]
+            if len({(op.runs, _unit(op)) for op in reductions if isinstance(op, ir.Reduce) and op.runs}) > 1:
+                return False
         return all(self.compatible(nodes[member], node) for member in group.members)
 
     def compatible(self, first: _Node, second: _Node) -> bool:
@@ -248,6 +252,11 @@ def _space(op: Op) -> object | None:
     return None
 
 
+def _unit(op: ir.Reduce) -> bool:
+    """Complex numbers are added in units of four, others of eight."""
+    return any(is_complex(dtype_of(init)) for init in op.inits)
+
+
 def _is_simple(op: ir.Reduce) -> bool:
     """Is each result combined on its own, by one primitive? (What vectorises, and goes on to after merging.)"""
     count = len(op.inits)
@@ -310,7 +319,8 @@ def _merged(lets: Sequence[Let]) -> Let:
     combine = ir.Lambda((*accumulators, *contributions), Block(tuple(combining), tuple(combined)))
     body = Block(tuple(statements), tuple(results))
     reduced, indices = op.reduced_extents, op.reduced_indices
-    return Let(outs, ir.Reduce(op.extents, op.indices, reduced, indices, body, tuple(inits), combine), first.pos)
+    runs = next((let.op.runs for let in lets if isinstance(let.op, ir.Reduce) and let.op.runs), ())
+    return Let(outs, ir.Reduce(op.extents, op.indices, reduced, indices, body, tuple(inits), combine, runs), first.pos)
 
 
 def _merged_maps(lets: Sequence[Let], indices: tuple[Var, ...]) -> Block:

@@ -22,6 +22,7 @@ have been merged (`(t + 1) * (t - 1)`) is found in the next round.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.grammar import rebuild
@@ -359,7 +360,7 @@ def _extents(op: Op) -> tuple[Operand, ...]:
 
 
 def _without_kept_axes(op: ir.Reduce) -> ir.Reduce:
-    return ir.Reduce((), (), op.reduced_extents, op.reduced_indices, op.body, op.inits, op.combine)
+    return replace(op, extents=(), indices=())
 
 
 def _reads_along_rows(op: ir.Reduce) -> bool:

@@ -17,10 +17,11 @@ depends on nothing else, and tests that remain are ones that the loops around ca
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from parakeet_py.base.types import PYINT, Array, Scalar
+from parakeet_py.base.types import PYINT, Array, Scalar, is_complex
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var
+from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var, dtype_of
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
 
 MAX_EXTENT = 4
@@ -73,7 +74,7 @@ class _Reductions(Rewriter):
         op = let.op
         if isinstance(op, ir.Reduce):
             count = _short(op.reduced_extents)
-            if count and _fits(op.body, count):
+            if count and _fits(op.body, count) and _adds_in_order(op, count):
                 return self._again(_reduced_axis(let, op, count))
             count = _short(op.extents)
             if count and op.reduced_extents and _fits(op.body, count):
@@ -86,6 +87,17 @@ class _Reductions(Rewriter):
             changed = self.statement(let)
             done.extend([let] if changed is None else changed)
         return done
+
+
+def _adds_in_order(op: ir.Reduce, count: int) -> bool:
+    """May `count` contributions side by side be combined first, one after the other?"""
+    if not op.runs:
+        return True
+    row, chunk = op.runs
+    if len(op.reduced_extents) > 1 and (row != Const(count, PYINT) or chunk != ir.ZERO):
+        return False
+    kinds = [dtype_of(init) for init in op.inits]  # pairwise, halves are added in float32, and complex numbers in pairs
+    return chunk == ir.ONE or not any(kind == "float16" or (is_complex(kind) and count > 3) for kind in kinds)
 
 
 def _reduced_axis(let: Let, op: ir.Reduce, count: int) -> list[Let]:
@@ -103,8 +115,12 @@ def _reduced_axis(let: Let, op: ir.Reduce, count: int) -> list[Let]:
         combined = joined.results
     if op.reduced_extents[:-1]:
         body = Block(tuple(statements), combined)
-        rest = ir.Reduce(
-            op.extents, op.indices, op.reduced_extents[:-1], op.reduced_indices[:-1], body, op.inits, op.combine
+        rest = replace(
+            op,
+            reduced_extents=op.reduced_extents[:-1],
+            reduced_indices=op.reduced_indices[:-1],
+            body=body,
+            runs=(ir.ZERO, ir.ONE) if op.runs else (),
         )
         return [Let(let.outs, rest, let.pos)]
     last = _applied(op.combine, (*op.inits, *combined))
@@ -154,6 +170,7 @@ def _kept_axis(let: Let, op: ir.Reduce, count: int) -> list[Let]:
         Block(tuple(statements), tuple(contributions)),
         op.inits * count,
         combine,
+        op.runs,
     )
     lets = [Let(outs, reduce, let.pos)]
     lets += [Let((out,), ir.Alloc(op.extents), let.pos) for out in let.outs]

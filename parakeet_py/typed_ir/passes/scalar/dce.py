@@ -251,7 +251,7 @@ class _Sweep:
         inits = _select(op.inits, keep)
         if isinstance(op, Reduce):
             reduced, indices = op.reduced_extents, op.reduced_indices
-            smaller: Op = Reduce(op.extents, op.indices, reduced, indices, body, inits, combine)
+            smaller: Op = Reduce(op.extents, op.indices, reduced, indices, body, inits, combine, op.runs)
         else:
             smaller = Scan(op.extents, op.indices, op.axis, body, inits, combine, op.inclusive)
         return Let(_select(let.outs, keep), smaller, let.pos)

@@ -203,7 +203,7 @@ class ArraySimplifier(Rewriter):
             return None
         reduced = tuple([op.reduced_extents[axis] for axis in kept])
         reduced_indices = tuple([op.reduced_indices[axis] for axis in kept])
-        rest = (reduced, reduced_indices, op.body, op.inits, op.combine)
+        rest = (reduced, reduced_indices, op.body, op.inits, op.combine, op.runs)
         if not scalar:
             return [Let(let.outs, ir.Reduce(op.extents, op.indices, *rest), let.pos)]
         results = tuple([Var(out.name, Scalar(dtype_of(out))) for out in let.outs])

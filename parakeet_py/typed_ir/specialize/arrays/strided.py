@@ -116,7 +116,7 @@ def in_order(s: Context, array: ArrayV, order: str) -> ir.Operand:
     for axis in range(array.rank) if order == "F" else reversed(range(array.rank)):
         extent = array.extents[axis]
         fits = _equal(s, stride_of(s, array, axis), expected)
-        good = b.logical_and(good, b.logical_or(_single(s, array, axis), fits))
+        good = b.logical_and(good, b.logical_or(is_single(s, array, axis), fits))
         empty = b.logical_or(empty, _equal(s, extent, ZERO))
         expected = b.index_mul(expected, extent)
     return b.logical_or(good, empty)
@@ -126,7 +126,8 @@ def _equal(s: Context, left: ir.Operand, right: ir.Operand) -> ir.Operand:
     return _TRUE if s.builder.same(left, right) else s.builder.prim("eq", left, right, type=PYBOOL)
 
 
-def _single(s: Context, array: ArrayV, axis: int) -> ir.Operand:
+def is_single(s: Context, array: ArrayV, axis: int) -> ir.Operand:
+    """Whether an axis has one element."""
     known = array.is_nonunit(axis) or s.builder.provably_lt(ONE, array.extents[axis])
     return ir.Const(False, PYBOOL) if known else _equal(s, array.extents[axis], ONE)
 
@@ -164,7 +165,7 @@ def reshaped_strides(s: Context, array: ArrayV, extents: Sequence[ir.Operand]) -
     olds: list[tuple[ir.Operand, ir.Operand, ir.Operand]] = []
     for axis in reversed(range(array.rank)):
         extent, stride = array.extents[axis], stride_of(s, array, axis)
-        single = _single(s, array, axis)
+        single = is_single(s, array, axis)
         fits = b.logical_or(single, _equal(s, behind, ONE))
         fits = b.logical_or(fits, _equal(s, stride, follows))
         for product in products:

@@ -16,6 +16,7 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, keep_
 from parakeet_py.typed_ir.specialize.arrays.axis_order import canonical, fortran, inverse
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, generate, scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
+from parakeet_py.typed_ir.specialize.arrays.summation_order import runs_of
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.arrays.views import transpose
 from parakeet_py.typed_ir.specialize.intrinsics.table import dtype_name, extents_of, handles, rank0
@@ -66,7 +67,15 @@ def _generate(s: Context, shape: Value, function: Value) -> Value:
 
 
 @handles(words.reduce_axes)
-def _reduce_axes(s: Context, array: Value, axes: Value, inits: Value, contribute: Value, combine: Value) -> Value:
+def _reduce_axes(
+    s: Context,
+    array: Value,
+    axes: Value,
+    inits: Value,
+    contribute: Value,
+    combine: Value,
+    summed: Value | None = None,
+) -> Value:
     """One Reduce; the kept axes keep their order."""
     b = s.builder
     assert isinstance(array, ArrayV) and isinstance(inits, TupleV)
@@ -95,6 +104,10 @@ def _reduce_axes(s: Context, array: Value, axes: Value, inits: Value, contribute
         combined = [b.cast(x, kind) for x, kind in zip(_operands(s, found), kinds, strict=True)]
     fold = ir.Lambda((*accumulators, *arrivals), ir.Block(tuple(statements), tuple(combined)))
     extents = tuple(array.extents[axis] for axis in kept)
+    runs: tuple[ir.Operand, ...] = ()
+    if summed is not None and not is_none(summed) and np.dtype(name := dtype_name(s, summed)).kind in "fc":
+        reduced = tuple(axis for axis in array.axes_by_stride if axis in reduced)
+        runs = runs_of(s, array, reduced, name)
     op = ir.Reduce(
         extents,
         tuple(index[axis] for axis in kept),
@@ -103,6 +116,7 @@ def _reduce_axes(s: Context, array: Value, axes: Value, inits: Value, contribute
         body,
         tuple(start),
         fold,
+        runs,
     )
     if not kept:
         return TupleV(tuple(ScalarV(out) for out in b.emit(op, *kinds, name="reduce")))

@@ -1,0 +1,452 @@
+"""Sums and products of floats: a fixed tree over the contributions, which is that of NumPy's sums.
+
+NumPy sums a run pairwise. More than `LEAF` = 16 units of contributions (a unit: 8 numbers, or 4 complex ones) are
+halved, the left half rounded down to whole units. A leaf is summed in as many accumulators as a unit has numbers, which
+are combined as a balanced tree; then what is left of the last unit is added one by one. So the order depends on the
+number of contributions alone, and equal subtrees can be computed anywhere: threads take whole subtrees.
+
+A function of our own (Imp's `Pairwise`) sums adjacent numbers in memory. What has to be computed first is put into a
+buffer on the stack, one subtree of at most `NODE_UNITS` units after the other; what can be combined in any order (a
+maximum beside a sum) is accumulated meanwhile.
+
+Counted in units, halving m gives m // 2 and m - m // 2. Hence the nodes of one level differ by one unit at most, and
+node j of level d, j written in d bits, has (m + r) // 2**d units, where r is j with its bits reversed. The nodes are
+visited from left to right; complete subtrees wait on a stack, as the bits of a binary counter.
+
+`Reduce.runs` says which runs there are: their sums are added one after the other. Half precision is summed in single
+within a run. Products, whose order NumPy does not promise, have the same tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import INT64, Array, Scalar, is_complex, is_float
+from parakeet_py.imp.ir import Cell, Pairwise, While
+from parakeet_py.imp.lower.builder import Lowering
+from parakeet_py.imp.lower.combine import Combination, declare, fold
+from parakeet_py.imp.lower.extrema import accumulate
+from parakeet_py.imp.lower.loops import Axis, nest, order_of
+from parakeet_py.imp.schedule.loop_order import Study, work
+from parakeet_py.imp.writer import ONE, ZERO
+from parakeet_py.typed_ir.ir import Block, Cast, Const, Load, Operand, Prim, Var
+
+NODE_UNITS = 64  # of what is put into a buffer
+PIECE_UNITS = 2048  # of a subtree that a thread takes, at least half of that
+PIECES = 512
+LEVELS = 60  # of a tree, at most
+
+Values = list[Operand]
+
+
+@record
+class Part:
+    """A result that is accumulated; `ordered`: by an operation that rounds."""
+
+    name: str
+    kind: Scalar
+    neutral: Operand
+    ordered: bool
+
+
+@record
+class Runs:
+    """The contributions of one result, and how they are to be combined."""
+
+    with_: Combination
+    found: Study
+    body: Block
+    axes: list[Axis]
+    vector: bool  # whether the body can be vector code
+    row: Operand
+    chunk: Operand
+    parts: tuple[Part, ...]
+    unit: int
+    sequential: bool
+
+
+def runs_of(
+    lo: Lowering, with_: Combination, found: Study, body: Block, axes: list[Axis], vector: bool, runs: Sequence[Operand]
+) -> Runs:
+    row, chunk = [_index(operand) for operand in lo.operands(runs)] if runs else (ZERO, ZERO)
+    parts = tuple(map(_part, _names(with_), with_.types, with_.inits))
+    unit = 4 if any(part.ordered and is_complex(part.kind.dtype) for part in parts) else 8
+    # a GPU's threads have no such function; a complex product is none of its parts
+    awkward = bool(lo.special) or any(part.name == "mul" and is_complex(part.kind.dtype) for part in parts)
+    return Runs(with_, found, body, axes, vector, row, chunk, parts, unit, awkward or chunk == ONE)
+
+
+def _index(operand: Operand) -> Operand:
+    return Const(operand.whole, INT64) if isinstance(operand, Const) else operand
+
+
+def _names(with_: Combination) -> tuple[str, ...]:
+    assert with_.names is not None
+    return with_.names
+
+
+def _part(name: str, dtype: str, init: Operand) -> Part:
+    if name not in ("add", "mul") or not (is_float(dtype) or is_complex(dtype)):
+        return Part(name, Scalar(dtype), init, False)
+    kind = Scalar("float32" if dtype == "float16" else dtype)
+    value = 1.0 if name == "mul" else complex(-0.0, -0.0) if is_complex(dtype) else -0.0
+    return Part(name, kind, Const(value, kind), True)
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _widened(lo: Lowering, part: Part, value: Operand) -> Operand:
+    return value if value.type == part.kind else lo.let("x", part.kind, Cast(value))
+
+
+def _combined(lo: Lowering, runs: Runs, left: Sequence[Operand], right: Sequence[Operand]) -> Values:
+    return [
+        lo.let("acc", part.kind, Prim(part.name, (one, other)))
+        for part, one, other in zip(runs.parts, left, right, strict=True)
+    ]
+
+
+def _add(lo: Lowering, runs: Runs, cells: Sequence[Cell], values: Values) -> None:
+    """Combine the values of a run into the cells of results."""
+    before = [_widened(lo, part, lo.read(cell)) for part, cell in zip(runs.parts, cells, strict=True)]
+    after = _combined(lo, runs, before, values)
+    lo.write_all(
+        [
+            (cell, value if cell.type == part.kind else lo.let("x", cell.type, Cast(value)))
+            for part, cell, value in zip(runs.parts, cells, after, strict=True)
+        ]
+    )
+
+
+def _stack(lo: Lowering, parts: Sequence[Part], extent: int) -> list[Var]:
+    return [lo.stack_array("sums", part.kind.dtype, extent) for part in parts]
+
+
+def _store(lo: Lowering, arrays: Sequence[Var], place: Operand, values: Sequence[Operand]) -> None:
+    for array, value in zip(arrays, values, strict=True):
+        lo.store(array, (place,), value)
+
+
+def _load(lo: Lowering, arrays: Sequence[Var], place: Operand) -> Values:
+    return [lo.load(array, place) for array in arrays]
+
+
+# ---- subtrees --------------------------------------------------------------------------------------------------------
+
+
+def _in_memory(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values | None:
+    """Combine contributions that are adjacent elements of an array; None if they are not."""
+    if len(runs.axes) != 1 or len(runs.parts) != 1:
+        return None
+    match runs.body.statements, runs.body.results:
+        case (let,), (result,) if isinstance(let.op, Load) and let.outs == (result,):
+            load = let.op
+        case _:
+            return None
+    marker = lo.index("marker")
+    lo.alias(runs.axes[0].index, marker)
+    array, indices = lo.element(load.array, load.indices)
+    kind = array.type
+    assert isinstance(kind, Array)
+    unit = 0 if kind.layout == "F" else kind.rank - 1
+    if kind.layout == "A" or kind.dtype != runs.parts[0].kind.dtype:
+        return None
+    if [axis for axis, index in enumerate(indices) if index is marker] != [unit]:
+        return None
+    places = tuple([start if index is marker else index for index in indices])
+    return [lo.let("sum", runs.parts[0].kind, Pairwise(runs.parts[0].name, array, places, length))]
+
+
+def _node(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values:
+    """Combine contributions by way of a buffer."""
+    ordered = [part for part in runs.parts if part.ordered]
+    buffer = _stack(lo, ordered, (NODE_UNITS + 1) * runs.unit)
+    cells = declare(lo, runs.with_)
+    _fill(lo, runs, buffer, cells, start, length)
+    sums = iter(
+        [
+            lo.let("sum", part.kind, Pairwise(part.name, array, (ZERO,), length))
+            for part, array in zip(ordered, buffer, strict=True)
+        ]
+    )
+    return [next(sums) if part.ordered else lo.read(cell) for part, cell in zip(runs.parts, cells, strict=True)]
+
+
+def _fill(
+    lo: Lowering, runs: Runs, buffer: Sequence[Var], cells: Sequence[Cell], start: Operand, length: Operand
+) -> None:
+    """Store the contributions of [start, start + length) side by side; combine what needs no order into cells."""
+    *outer, inner = runs.axes
+    kind = "vector" if runs.vector else "serial"
+
+    def line(index: Var, low: Operand, high: Operand, place: Operand, offset: Operand) -> None:
+        """For `index` in [low, high): the contribution at `place` of the inner axis, to its place in the buffer."""
+
+        def keep(values: Sequence[Operand]) -> Sequence[Operand | None]:
+            left = iter(buffer)
+            for part, value in zip(runs.parts, values, strict=True):
+                if part.ordered:
+                    lo.store(next(left), (lo.add(offset, index),), _widened(lo, part, value))
+            return [None if part.ordered else value for part, value in zip(runs.parts, values, strict=True)]
+
+        def loop(step: Callable[[], None]) -> None:
+            def one() -> None:
+                lo.alias(inner.index, lo.add(place, index))
+                step()
+
+            lo.loop(index, low, high, one, kind)
+
+        accumulate(lo, runs.with_, cells, runs.body, loop, keep)
+
+    if not outer:
+        line(lo.index("place"), ZERO, length, start, ZERO)
+        return
+    size = lo.maximum(inner.extent, ONE)
+    stop = lo.add(start, length)
+    row = lo.index("row")
+
+    def one_row() -> None:
+        left: Operand = row
+        for axis in reversed(outer[1:]):
+            before = lo.floor_div(left, lo.maximum(axis.extent, ONE))
+            lo.alias(axis.index, lo.subtract(left, lo.multiply(before, axis.extent)))
+            left = before
+        lo.alias(outer[0].index, left)
+        base = lo.multiply(row, size)
+        low = lo.maximum(lo.subtract(start, base), ZERO)
+        high = lo.minimum(lo.subtract(stop, base), size)
+        line(lo.index("place"), low, high, ZERO, lo.subtract(base, start))
+
+    lo.loop(row, lo.floor_div(start, size), lo.ceil_div(stop, size), one_row, "serial")
+
+
+# ---- trees -----------------------------------------------------------------------------------------------------------
+
+
+def _level(lo: Lowering, units: Operand, most: int) -> Operand:
+    """How often so many units must be halved for no node to have more than `most` of them."""
+    if isinstance(units, Const):
+        level = 0
+        while -(-units.whole >> level) > most:
+            level += 1
+        return Const(level, INT64)
+    cell = lo.declare("level", INT64, ZERO)
+    lo.push()
+    level_ = lo.read(cell)
+    greatest = lo.prim("shr", lo.subtract(lo.add(units, lo.prim("shl", ONE, level_)), ONE), level_)
+    more = lo.compare("gt", greatest, Const(most, INT64))
+    head = lo.pop()
+    lo.push()
+    lo.write(cell, lo.add(lo.read(cell), ONE))
+    lo.emit(While(head, more, lo.pop()))
+    return lo.read(cell)
+
+
+def _power(lo: Lowering, level: Operand) -> Operand:
+    return Const(1 << level.whole, INT64) if isinstance(level, Const) else lo.prim("shl", ONE, level)
+
+
+def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operand) -> Values:
+    """Combine `units` units of contributions and `rest` more."""
+    unit = Const(runs.unit, INT64)
+    length = lo.add(lo.multiply(units, unit), rest)
+    there = _in_memory(lo, runs, start, length)
+    if there is not None:
+        return there
+    level = _level(lo, units, NODE_UNITS)
+    if level == ZERO:
+        return _node(lo, runs, start, length)
+    nodes = _power(lo, level)
+    least = lo.floor_div(units, nodes) if isinstance(units, Const) else lo.prim("shr", units, level)
+    over = lo.subtract(units, lo.multiply(least, nodes))
+    last, top = lo.subtract(nodes, ONE), lo.floor_div(nodes, Const(2, INT64))
+    stack = _stack(lo, runs.parts, LEVELS)
+    place, reverse = lo.declare("place", INT64, start), lo.declare("reverse", INT64, ZERO)
+    node = lo.index("node")
+
+    def one() -> None:
+        longer = lo.compare("ge", lo.add(over, lo.read(reverse)), nodes)
+        own = lo.prim("select", longer, lo.add(least, ONE), least)
+        more = lo.prim("select", lo.compare("eq", node, last), rest, ZERO) if rest != ZERO else ZERO
+        here = lo.read(place)
+        length = lo.multiply(own, unit)
+        sums = _node(lo, runs, here, lo.add(length, more))
+        lo.write(place, lo.add(here, length))
+        cells = [lo.declare("sum", part.kind, value) for part, value in zip(runs.parts, sums, strict=True)]
+        height, bits, bit = (
+            lo.declare(name, INT64, value) for name, value in (("height", ZERO), ("bits", node), ("bit", top))
+        )
+        lo.push()
+        odd = lo.compare("ne", lo.prim("and", lo.read(bits), ONE), ZERO)
+        head = lo.pop()
+        lo.push()
+        up, weight = lo.read(height), lo.read(bit)
+        lo.write_all(
+            list(
+                zip(
+                    cells,
+                    _combined(lo, runs, _load(lo, stack, up), [lo.read(cell) for cell in cells]),
+                    strict=True,
+                )
+            )
+        )
+        lo.write(height, lo.add(up, ONE))
+        lo.write(bits, lo.floor_div(lo.read(bits), Const(2, INT64)))
+        lo.write(reverse, lo.subtract(lo.read(reverse), weight))
+        lo.write(bit, lo.floor_div(weight, Const(2, INT64)))
+        lo.emit(While(head, odd, lo.pop()))
+        _store(lo, stack, lo.read(height), [lo.read(cell) for cell in cells])
+        lo.write(reverse, lo.add(lo.read(reverse), lo.read(bit)))
+
+    lo.loop(node, ZERO, nodes, one, "serial")
+    return _load(lo, stack, level)
+
+
+def _run(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values:
+    """Combine a run."""
+    units = lo.floor_div(length, Const(runs.unit, INT64))
+    return _tree(lo, runs, start, units, lo.subtract(length, lo.multiply(units, Const(runs.unit, INT64))))
+
+
+# ---- all contributions of a result -----------------------------------------------------------------------------------
+
+
+def one_result(lo: Lowering, runs: Runs) -> list[Cell]:
+    """Combine everything here, on one thread."""
+    cells = declare(lo, runs.with_)
+    if runs.sequential:
+        nest(lo, runs.axes, lambda: fold(lo, runs.with_, cells, lo.lower_block(runs.body)), "serial")
+        return cells
+    whole, row, chunk = _sizes(lo, runs)
+    if row is whole and chunk is whole:
+        _add(lo, runs, cells, _run(lo, runs, ZERO, whole))
+        return cells
+    first, base = lo.index("chunk"), lo.index("row")
+
+    def one_chunk() -> None:
+        start = lo.multiply(first, chunk)
+        length = lo.minimum(lo.subtract(row, start), chunk)
+        _add(lo, runs, cells, _run(lo, runs, lo.add(lo.multiply(base, row), start), length))
+
+    def one_row() -> None:
+        lo.loop(first, ZERO, lo.ceil_div(row, chunk), one_chunk, "serial")
+
+    lo.loop(base, ZERO, lo.floor_div(whole, row), one_row, "serial")
+    return cells
+
+
+def _sizes(lo: Lowering, runs: Runs) -> tuple[Operand, Operand, Operand]:
+    """All contributions, those of a row, and those of a chunk (divisors that are not zero, where they are other)."""
+    whole = lo.product(axis.extent for axis in runs.axes)
+    row = whole if runs.row == ZERO else _given(lo, runs.row, whole)
+    chunk = row if runs.chunk == ZERO else _given(lo, runs.chunk, row)
+    return whole, row if row is whole and chunk is row else lo.maximum(row, ONE), chunk
+
+
+def _given(lo: Lowering, size: Operand, all_: Operand) -> Operand:
+    """A size, or all."""
+    if not isinstance(size, Const):
+        size = lo.prim("select", lo.compare("eq", size, ZERO), all_, size)
+    return lo.maximum(size, ONE)
+
+
+def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
+    """Combine everything, threads taking subtrees or whole runs."""
+    if runs.sequential:
+        return one_result(lo, runs)
+    unit, most = Const(runs.unit, INT64), Const(PIECES, INT64)
+    cells = declare(lo, runs.with_)
+    whole, row, chunk = _sizes(lo, runs)
+    chunks: Operand = ONE if chunk is row else lo.ceil_div(row, chunk)
+    count = ONE if row is whole and chunks is ONE else lo.multiply(lo.floor_div(whole, row), chunks)
+    # Runs of more than a piece are all of the same length.
+    units = lo.floor_div(chunk, unit)
+    level = lo.minimum(_level(lo, units, PIECE_UNITS), Const(PIECES.bit_length() - 1, INT64))
+    pieces = _power(lo, level)
+    together = ONE if count is ONE else lo.floor_div(most, pieces)  # runs whose pieces are computed in one region
+    sums = _stack(lo, runs.parts, PIECES)
+
+    def some(batch: Operand) -> None:
+        before = lo.multiply(batch, together)
+        own: Operand = ONE if count is ONE else lo.minimum(lo.subtract(count, before), together)
+        piece = lo.index("piece")
+
+        def one() -> None:
+            run, number = (ZERO, piece) if count is ONE else _divide(lo, piece, pieces)
+            start: Operand = ZERO
+            length = chunk
+            if count is not ONE:
+                at, place = _divide(lo, lo.add(before, run), chunks)
+                offset = lo.multiply(place, chunk)
+                start = lo.add(lo.multiply(at, row), offset)
+                length = lo.minimum(lo.subtract(row, offset), chunk)
+            _store(lo, sums, piece, _piece(lo, runs, start, length, level, number))
+
+        def region(low: Operand, high: Operand) -> None:
+            lo.loop(piece, low, high, one, "independent")
+
+        each = work(lo, runs.found, (lo.ceil_div(chunk, pieces),))
+        lo.region(lo.multiply(own, pieces), ONE, each, region, order_of(lo, runs.axes), "reduce")
+        _join(lo, runs, sums, lo.multiply(own, pieces), pieces)
+        run = lo.index("run")
+        lo.loop(run, ZERO, own, lambda: _add(lo, runs, cells, _load(lo, sums, lo.multiply(run, pieces))), "serial")
+
+    if count is ONE:
+        some(ZERO)
+    else:
+        batch = lo.index("batch")
+        lo.loop(batch, ZERO, lo.ceil_div(count, together), lambda: some(batch), "serial")
+    return cells
+
+
+def _divide(lo: Lowering, number: Operand, by: Operand) -> tuple[Operand, Operand]:
+    quotient = lo.floor_div(number, by)
+    return quotient, lo.subtract(number, lo.multiply(quotient, by))
+
+
+def _piece(lo: Lowering, runs: Runs, start: Operand, length: Operand, level: Operand, number: Operand) -> Values:
+    """Combine node `number` of a level of the tree over a run."""
+    unit = Const(runs.unit, INT64)
+    units = lo.floor_div(length, unit)
+    rest = lo.subtract(length, lo.multiply(units, unit))
+    if level == ZERO:
+        return _tree(lo, runs, start, units, rest)
+    begin, size = lo.declare("begin", INT64, ZERO), lo.declare("size", INT64, units)
+    step = lo.index("step")
+
+    def down() -> None:
+        bit = lo.subtract(lo.subtract(level, ONE), step)
+        right = lo.compare("ne", lo.prim("and", lo.prim("shr", number, bit), ONE), ZERO)
+        before, own = lo.read(begin), lo.read(size)
+        half = lo.floor_div(own, Const(2, INT64))
+        lo.write(begin, lo.prim("select", right, lo.add(before, half), before))
+        lo.write(size, lo.prim("select", right, lo.subtract(own, half), half))
+
+    lo.loop(step, ZERO, level, down, "serial")
+    last = lo.compare("eq", number, lo.subtract(_power(lo, level), ONE))
+    place = lo.add(start, lo.multiply(lo.read(begin), unit))
+    return _tree(lo, runs, place, lo.read(size), lo.prim("select", last, rest, ZERO))
+
+
+def _join(lo: Lowering, runs: Runs, sums: Sequence[Var], count: Operand, pieces: Operand) -> None:
+    """Combine the pieces of each run in place: neighbours, then neighbouring pairs, and so on."""
+    if pieces == ONE:
+        return
+    distance = lo.declare("distance", INT64, ONE)
+    lo.push()
+    reach = lo.read(distance)
+    more = lo.compare("lt", reach, pieces)
+    head = lo.pop()
+    lo.push()
+    twice = lo.add(reach, reach)
+    pair = lo.index("pair")
+
+    def one() -> None:
+        left = lo.multiply(pair, twice)
+        _store(lo, sums, left, _combined(lo, runs, _load(lo, sums, left), _load(lo, sums, lo.add(left, reach))))
+
+    lo.loop(pair, ZERO, lo.floor_div(count, twice), one, "serial")
+    lo.write(distance, twice)
+    lo.emit(While(head, more, lo.pop()))
