@@ -39,9 +39,7 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
         case ir.Let(out, rhs):
             scope.values[out] = _right_hand_side(scope, statement, out, rhs)
         case ir.Declare(cell, init):
-            scope.declare(cell)
-            if init is not None:
-                scope.write(cell, scope.operand(init))
+            scope.declare(cell, None if init is None else scope.operand(init))
         case ir.Write(cell, value):
             scope.write(cell, scope.operand(value))
         case ir.Store(array, indices, value):

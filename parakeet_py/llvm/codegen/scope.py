@@ -194,11 +194,14 @@ class Scope:
 
     # ---- cells ---------------------------------------------------------------------------------------------------
 
-    def declare(self, cell: ir.Cell) -> None:
-        """Make a cell: memory in the entry block that LLVM turns into values."""
+    def declare(self, cell: ir.Cell, init: AnyValue | None = None) -> None:
+        """Make a cell: memory in the entry block that LLVM turns into values. It has a value from the start, as what is
+        counted may be released before it is written."""
         if cell not in self.cells:
             self.cells[cell] = {name: self.f.alloca(kind) for name, kind in self._parts(cell.type)}
-        if not isinstance(cell.type, Scalar):
+        if init is not None:
+            self.write(cell, init)
+        elif not isinstance(cell.type, Scalar):
             for name, kind in self._parts(cell.type):
                 self.f.effect(f"store {kind} {'null' if kind == 'ptr' else 0}, ptr {self.cells[cell][name]}")
 
