@@ -351,19 +351,18 @@ def _entered(frame: Frame, values: Sequence[Value]) -> Frame:
 @contextmanager
 def _apart(s: Context, procedure: Procedure) -> Iterator[list[ir.Let]]:
     """A state of the walk that knows nothing of the place of a call."""
+    around = [
+        (part, name, getattr(part, name))
+        for part, names in (
+            (s.builder, ("scopes", "equal", "pos", "fields")),
+            (s, ("frames", "guards")),
+            (s.loops, ("looping", "unrolling")),
+            (s.elements, ("in_body",)),
+            (s.procedures, ("recursions",)),
+        )
+        for name in names
+    ]
     b = s.builder
-    kept = (
-        b.scopes,
-        b.equal,
-        b.pos,
-        s.frames,
-        s.guards,
-        s.loops.looping,
-        s.loops.unrolling,
-        s.elements.in_body,
-        s.procedures.recursions,
-    )
-    fields = b.fields
     b.scopes, b.equal = [], {}
     b.open_block()
     s.frames, s.guards = list(s.frames[: procedure.depth]), []
@@ -373,18 +372,8 @@ def _apart(s: Context, procedure: Procedure) -> Iterator[list[ir.Let]]:
         with b.block() as statements:
             yield statements
     finally:
-        (
-            b.scopes,
-            b.equal,
-            b.pos,
-            s.frames,
-            s.guards,
-            s.loops.looping,
-            s.loops.unrolling,
-            s.elements.in_body,
-            s.procedures.recursions,
-        ) = kept
-        b.fields = fields
+        for part, name, value in around:
+            setattr(part, name, value)
 
 
 def _result(s: Context, value: Value, inside: int) -> Template:
