@@ -387,3 +387,14 @@ def sets_without_their_order(x):
 def sets_in_their_order(x):
     seen = set(x.tolist())
     return sum(v / 3 for v in seen), max((v for v in seen), key=lambda v: v % 2), sum(9 // v for v in seen)
+
+
+@program([(np.array([1.5, 3.0]), k) for k in (0, 2)], opaque=None, fell_back=None, raises=TypeError, message=True)
+def looked_for_without_a_hash(x, k):
+    return np.where(k > 1, x[0], 0.5) in {0: 1, 1: 2}
+
+
+@program([(np.array([1.5, 3.0]), k) for k in (0, 2)], opaque=None, fell_back=None)
+def looked_for_in_lists_and_dicts(x, k):
+    some = {0: 1, 2: 2}
+    return k in some, (k, 1) in {(0, 1): 3}, np.where(k > 1, x[0], 0.5) in [1.5, 2], x[1] in some

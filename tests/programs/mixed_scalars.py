@@ -311,3 +311,17 @@ def loops_of_a_function_for_each_type(x, y, k):
 def overflow_beside_a_power_of_floats(n, d, k):
     m = n if k else 2.5
     return m**d
+
+
+@program([(np.arange(3, dtype="u8"), k) for k in (2, 1)], mutates=(), fell_back=None, opaque=None)
+def taken_where_nothing_knows_the_kind(r, k):
+    m = None
+    for _ in range(k):
+        m = False
+    r[m] += m
+    try:
+        some = [1, 2, 3]
+        some.pop(m)
+    except (OverflowError, TypeError, IndexError):
+        some = "caught"
+    return some, m

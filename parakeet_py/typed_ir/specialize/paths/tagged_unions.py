@@ -351,6 +351,7 @@ def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
             if s.dead:
                 return NeverV()
             learn(s, here, False)
+    refused: dict[int, UnsupportedError] = {}
     for number in possible(s, value):
 
         def alone(number: int = number) -> Value | None:
@@ -362,11 +363,15 @@ def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
             return s.opaque_operation(let, reason) if isinstance(let.op, ssa.Call) else done_on(boxed(s, value))
         found = tried(s, alone, [])
         if isinstance(found, UnsupportedError):
-            here = is_option(s, value, number)
-            s.check(s.builder.prim("not", here, type=PYBOOL), "Deoptimize", found.message)
-            if s.dead:
-                return NeverV()
-            learn(s, here, False)
+            refused[number] = found
+    if len(refused) == len(possible(s, value)):
+        raise next(iter(refused.values()))
+    for number, refusal in refused.items():
+        here = is_option(s, value, number)
+        s.check(s.builder.prim("not", here, type=PYBOOL), "Deoptimize", refusal.message)
+        if s.dead:
+            return NeverV()
+        learn(s, here, False)
 
     def run(option: Value) -> list[Value]:
         result = done_on(option)

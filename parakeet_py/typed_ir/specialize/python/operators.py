@@ -339,6 +339,8 @@ def _contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
     if strings.is_text(container) or (isinstance(container, Static) and strings.is_text(item)):
         there = strings.contains(s, container, item)
         return ScalarV(b.prim("not", there, type=PYBOOL) if negate else there)
+    if _is_hashed(container) and _is_unhashable(item):
+        raise s.hand_back(f"`in` of {s.describe(item)}, which has no hash")
     container = dict_items.listed(s, container)
     if isinstance(container, MapV):
         there = hash_maps.contains(s, container, item)
@@ -366,6 +368,25 @@ def _contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
     if isinstance(container, ObjectV):
         raise s.hand_back(f"`in` {s.describe(container)}")
     raise s.unsupported(f"`in` {s.describe(container)}")
+
+
+def _is_hashed(container: Value) -> bool:
+    """Does Python look for an item by its hash?"""
+    match container:
+        case Static(dict() | set() | frozenset()) | DictV() | MapV():
+            return True
+        case TupleV(_, kind):
+            return kind in ("set", "frozenset")
+    return False
+
+
+def _is_unhashable(item: Value) -> bool:
+    match item:
+        case TupleV(items, "tuple"):
+            return any(map(_is_unhashable, items))
+        case ArrayV() | DictV() | MapV() | TupleV():
+            return True
+    return is_list(item)
 
 
 def _in_range(s: Context, item: Value, container: RangeV) -> ir.Operand:
