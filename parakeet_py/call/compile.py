@@ -24,7 +24,13 @@ from parakeet_py.base.errors import (
 from parakeet_py.base.interrupts import poll
 from parakeet_py.call import library_ir_cache
 from parakeet_py.call.compiled import Compiled, Extents
-from parakeet_py.call.give_back import kept_arguments, places_of_late_checks, rerun_statuses, site_of_no_return
+from parakeet_py.call.give_back import (
+    kept_arguments,
+    may_be_undone,
+    places_of_late_checks,
+    rerun_statuses,
+    site_of_no_return,
+)
 from parakeet_py.call.load import Knowledge, call_signature, can_be_static, extended_signature, read_source
 from parakeet_py.call.specialization_cache import FailureText, Native
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
@@ -172,10 +178,17 @@ def compile_call(
     continued: frozenset[ssa.Pos] = frozenset()
     while True:
         made = _compiled(function, args, knowledge, config, guess, extents, continued, times)
-        late = places_of_late_checks(made) - continued
-        if not late or len(continued) > MOST_CONTINUED or made.specialization.assigns:
-            return made
+        late = places_of_late_checks(made)
+        if late <= continued or len(continued) > MOST_CONTINUED or made.specialization.assigns:
+            break
         continued |= late
+    undone = replace(made, overflows_late=True, kept=None)
+    if not late or not may_be_undone(undone):
+        return made
+    if continued:  # a call is either begun again or continued, whichever check fails
+        made = _compiled(function, args, knowledge, config, guess, extents, frozenset(), times)
+        undone = replace(made, overflows_late=True, kept=None)
+    return undone
 
 
 def _compiled(

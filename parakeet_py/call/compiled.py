@@ -38,6 +38,7 @@ class Compiled:
     plan: Any = None  # how it runs on other devices, once it has
     divided: Any = None  # how a team runs it, once one has
     written_out: Compiled | None = None  # without calls of the library's procedures, see `compile.for_devices`
+    overflows_late: bool = False  # may ints leave 64 bits where something has shown, and Python cannot go on there?
     kept: tuple[int, ...] | None = None  # `give_back.kept_arguments`, once they have been asked for
     listed: frozenset[int] = frozenset()  # the results whose elements are looked at when they are put together
 

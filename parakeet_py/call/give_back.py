@@ -96,8 +96,8 @@ def may_be_undone(compiled: Compiled) -> bool:
     """May Python begin a call again that compiled code has given up half-way, with `kept_arguments` as they were?
 
     That is so where compiled code may find, after it has stored into arguments, that only Python knows how to go on,
-    and nothing else shows of what it has done. Ints that leave 64 bits are no reason: that is rare, and copies cost
-    time.
+    and nothing else shows of what it has done. Ints that leave 64 bits are a reason only where Python cannot go on
+    then: that is rare, and copies cost time.
     """
     return not gives_up_early(compiled) and shows_in_arguments_only(compiled.imp, _harmless(compiled))
 
@@ -105,8 +105,12 @@ def may_be_undone(compiled: Compiled) -> bool:
 def gives_up_early(compiled: Compiled) -> bool:
     """Is it found before anything shows that only Python knows how to go on?"""
     assigns = compiled.specialization.assigns
-    failures = [(code, site.failure.exception) for code, site in enumerate(compiled.imp.failures) if code]
-    codes = {code for code, exception in failures if assigns or exception in _PYTHON_RUNS}
+    failures = [(code, site.failure) for code, site in enumerate(compiled.imp.failures) if code]
+    codes = {
+        code
+        for code, failure in failures
+        if assigns or failure.exception in _PYTHON_RUNS or (compiled.overflows_late and failure.message == OVERFLOW)
+    }
     return not codes or codes <= checks_before_effects(compiled.imp, _harmless(compiled))
 
 

@@ -323,3 +323,27 @@ def inverse_of_a_hilbert_matrix(n):
             made[i, j] = made[j, i] = (-1) ** (i + j) * binomial * (i + j)
         binomial = binomial * (n + i + 1) * (n - i - 1) // ((i + 1) * (i + 1))
     return made[0, 0], made[n - 1, n - 1], binomial
+
+
+def _spread(x, i, amount):
+    if i < len(x):
+        x[i] += amount
+        _spread(x, 2 * i + 1, amount * amount)
+        _spread(x, 2 * i + 2, amount + 1)
+
+
+@program([(arr("f8", 7), 3), (arr("f8", 7), 2**40)], overflow=True, mutates=(0,))
+def recursion_with_stores(x, amount):
+    _spread(x, 0, amount)
+    return x[1]
+
+
+@program([(arr("f8", 3), 3), (arr("f8", 3), 70)], mutates=(0,))
+def handlers_around_ints(x, n):
+    x[0] += 1
+    try:
+        y = 1 << n
+        z = n**30
+    except (OverflowError, ValueError):
+        y = z = -1
+    return y, z

@@ -228,7 +228,8 @@ class Context(ABC):
         if exception == "Deoptimize" and not args:
             message = message.replace("{", "{{").replace("}", "}}")  # it may show what the user has written
         key = ("check", condition)
-        caught = self.guards[-1].handler(exception) if self.guards and exception != "Deoptimize" else 0
+        for_python = exception == "Deoptimize" or message == OVERFLOW  # no exception of the program's
+        caught = self.guards[-1].handler(exception) if self.guards and not for_python else 0
         of_library = of_library or self.frame.namespace.trusted
         if caught and self.guards[-1].keeps and of_library and not self.loops.has_loops:
             exception, caught = "Deoptimize", 0  # the handler may look at the message, which is NumPy's
@@ -244,8 +245,7 @@ class Context(ABC):
                 b.scopes[-1].shared[key] = condition
                 return
         text, shown = compact(message, args) if message != KEY else (message, tuple(args))
-        goes_on = (exception == "Deoptimize" or message == OVERFLOW) and b.pos in self.python.continued
-        if not (goes_on and self.continue_unless(condition)):
+        if not (for_python and b.pos in self.python.continued and self.continue_unless(condition)):
             b.emit(ir.Check(condition, ir.Failure(exception, text, of_library), shown))
         if isinstance(condition, ir.Var):
             b.scopes[-1].shared[key] = condition
