@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parakeet_py.call.dispatch.first_calls import DEEP, FirstCalls, are_small, gates_pay, unsized
 from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
-from parakeet_py.call.pricing import CodeSize, compile_cost, size_of, size_of_code
+from parakeet_py.call.pricing import MOST, CodeSize, compile_cost, size_of, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 
@@ -49,6 +49,7 @@ class Account:
     factor : how many times the price of compiling calls have to cost first; it doubles when nothing has come of it
     compiled : kinds of calls for which there is machine code
     left : kinds of calls for which Python is faster, up to a size
+    waited : nanoseconds that calls have waited for the compiler
     owed : nanoseconds of compiling this function that are lost if its code is not used
     decision : what was decided last, and why, for people
     """
@@ -56,7 +57,7 @@ class Account:
     def __init__(self, function: FunctionType, first: FirstCalls | None = None) -> None:
         self.function = function
         self.size: CodeSize | None = None
-        self.spent = self.total = self.owed = 0.0
+        self.spent = self.total = self.owed = self.waited = 0.0
         self.factor = 1.0
         self.expected = 0.0  # nanoseconds of the last call that was looked at
         self.calls = 0
@@ -191,7 +192,7 @@ class Account:
             return None
         if not gates_pay() and not self.is_deep:
             if self.first is not None and not self.compiled:
-                self.first.largest = max(self.first.largest, self.largest())
+                self.first.largest = max(self.first.largest, self.largest(), size_of((*args, *kwargs.values())))
                 if self.first not in self.gates:
                     self.gates.append(self.first)
                 self.share_budget()
@@ -200,8 +201,8 @@ class Account:
 
         values = (*args, *kwargs.values())
         if not self.compiled:
-            are_small(values, 0)
-            return self.gate_of(None, self.largest(), values)
+            are_small(values, MOST)
+            return self.gate_of(None, max(self.largest(), size_of(values)), values)
         kind = kind_of(normal)
         if in_front and kind in self.compiled and kind not in self.left:
             self.missed[kind] = self.missed.get(kind, 0) + 1
@@ -272,6 +273,7 @@ class Account:
         booked[0] += int(nanoseconds)
         compile_cost.lost += nanoseconds
         self.owed += nanoseconds
+        self.waited += nanoseconds
 
     def has_won(self, share: float) -> None:
         """Machine code takes calls from now on, and saves this share of what they cost in Python."""

@@ -1,7 +1,8 @@
 """Runs packages of others with everything accelerated, and prints what became of it.
 
-Each package is installed into a folder of its own. Its tests run plain, plain once more to keep calls, and accelerated;
-then the kept calls are replayed in processes that may die.
+Each package is installed into a folder of its own. Some of its tests run plain and accelerated, in turns, and plain
+once more to keep calls; then the kept calls are replayed in processes that may die. Times are those of the CPU, the
+shortest of the turns: how long one waits for a busy machine says nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -31,6 +33,8 @@ def main() -> None:
     parser.add_argument("packages", nargs="*", default=PACKAGES, help="name on the index, or name=module")
     parser.add_argument("--folder", type=Path, default=ROOT / ".strangers")
     parser.add_argument("--timeout", type=float, default=900, help="seconds of one run of a suite")
+    parser.add_argument("--tests", type=int, default=400, help="tests that run, drawn at random")
+    parser.add_argument("--turns", type=int, default=2, help="runs of each kind")
     parser.add_argument("--calls", type=int, default=150, help="calls that are replayed")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -61,55 +65,66 @@ def run(name: str, module: str, given: argparse.Namespace) -> dict[str, Any]:
                 shutil.rmtree(found)
     calls = given.folder / f"{name}.calls"
     calls.mkdir(exist_ok=True)
-    plain = suite(module, place, {}, None, given.timeout)
-    suite(module, place, {"STRANGERS": module, "STRANGERS_CALLS": str(calls)}, "keep", given.timeout)
-    fast = suite(module, place, {"STRANGERS": module}, "fast", 3 * given.timeout)
+    more = {"STRANGERS_TESTS": str(given.tests)}
+    own = more | {"STRANGERS": module}
+    report = given.folder / f"{name}.report.json"
+    turns = [
+        (
+            suite(module, place, more, given.timeout),
+            suite(module, place, own | {"STRANGERS_REPORT": str(report)}, 3 * given.timeout),
+        )
+        for _ in range(given.turns)
+    ]
+    suite(module, place, own | {"STRANGERS_CALLS": str(calls)}, 3 * given.timeout)
+    plain, fast = turns[0]
     failing = sorted(test for test, passed in fast["tests"].items() if not passed and plain["tests"].get(test))
     kept = sorted(calls.glob("*.pickle"))
     random.Random(0).shuffle(kept)
     return {
         "package": name,
         "tests": sum(plain["tests"].values()),
-        "plain": plain["seconds"],
-        "accelerated": fast["seconds"],
+        "plain": min(turn[0]["seconds"] for turn in turns),
+        "accelerated": min(turn[1]["seconds"] for turn in turns),
+        "wall": min(turn[1]["wall"] for turn in turns) / min(turn[0]["wall"] for turn in turns),
+        "import": imports(module, place, own) / imports(module, place, {}),
         "failing": failing,
+        "report": json.loads(report.read_text())[:5] if report.exists() else [],
         "calls": replays(kept[: given.calls], place),
     }
 
 
-def suite(module: str, place: Path, more: dict[str, str], plugin: str | None, timeout: float) -> dict[str, Any]:
-    """The tests of a package: which passed, and the seconds they took by themselves."""
-    report = place.with_name(f"{place.name}.{plugin or 'plain'}.xml")
-    report.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--pyargs",
-        module,
-        "-q",
-        "-x",
-        "--maxfail=10000",
-        "-p",
-        "no:cacheprovider",
-    ]
-    command += [f"--junitxml={report}", "-o", "addopts=", "-W", "ignore", "-c", os.devnull, f"--rootdir={place}"]
-    if plugin is not None:
-        command[3:3] = ["-p", "tests.strangers.plugin"]
-    start = time.perf_counter()
+def imports(module: str, place: Path, more: dict[str, str]) -> float:
+    """Seconds of CPU time that importing a package takes, the shortest of some."""
+    command = [sys.executable, "-c", f"import numpy, tests.strangers.plugin, {module}"]
+    return min(measured(command, place, more, 300)[0] for _ in range(3))
+
+
+def measured(command: list[str], place: Path, more: dict[str, str], timeout: float) -> tuple[float, float]:
+    """Seconds of CPU time, and of all time, that a process takes; infinity if it takes longer than it may."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = _environment(place, more)
     try:
-        subprocess.run(
-            command, env=_environment(place, more), cwd=place, timeout=timeout, capture_output=True, check=False
-        )
+        subprocess.run(command, env=environment, cwd=place, timeout=timeout, capture_output=True, check=False)
     except subprocess.TimeoutExpired:
-        return {"tests": {}, "seconds": math.inf}
-    seconds = time.perf_counter() - start
+        return math.inf, math.inf
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.perf_counter() - start
+
+
+def suite(module: str, place: Path, more: dict[str, str], timeout: float) -> dict[str, Any]:
+    """The tests of a package: which passed, and the seconds they took."""
+    report = place.with_name(f"{place.name}.xml")
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-p", "tests.strangers.plugin", "--pyargs", module, "-q"]
+    command += ["--maxfail=10000", "-p", "no:cacheprovider", f"--junitxml={report}", "-o", "addopts=", "-W", "ignore"]
+    command += ["-c", os.devnull, f"--rootdir={place}"]
+    seconds, wall = measured(command, place, more, timeout)
     tests: dict[str, bool] = {}
     if report.exists():
         for case in ET.parse(report).iter("testcase"):
             passed = all(case.find(kind) is None for kind in ("failure", "error"))
             tests[f"{case.get('classname')}.{case.get('name')}"] = passed and case.find("skipped") is None
-    return {"tests": tests, "seconds": seconds}
+    return {"tests": tests, "seconds": seconds, "wall": wall}
 
 
 def replays(paths: list[Path], place: Path) -> list[dict[str, Any]]:
@@ -153,7 +168,9 @@ def _environment(place: Path, more: dict[str, str]) -> dict[str, str]:
 
 def show(rows: list[dict[str, Any]]) -> None:
     """The table."""
-    table = Table("package", "tests", "newly failing", "time ratio", "calls", "wrong", "native", *_CLASSES, "slower")
+    table = Table(
+        "package", "tests", "failing", "time", "wall", "import", "calls", "wrong", "native", *_CLASSES, "slower"
+    )
     for row in rows:
         timed = [call for call in row["calls"] if call.get("ratio")]
         classes = [_mean([call["ratio"] for call in timed if call["class"] == kind]) for kind in _CLASSES]
@@ -164,6 +181,8 @@ def show(rows: list[dict[str, Any]]) -> None:
             str(row["tests"]),
             str(len(row["failing"])),
             f"{row['accelerated'] / row['plain']:.2f}",
+            f"{row['wall']:.2f}",
+            f"{row['import']:.2f}",
             str(len(timed)),
             str(sum(bool(call.get("wrong")) for call in row["calls"])),
             f"{native / max(len(timed), 1):.0%}",
@@ -172,6 +191,9 @@ def show(rows: list[dict[str, Any]]) -> None:
         )
     Console(width=140).print(table)
     for row in rows:
+        for one in row["report"]:
+            if one["compiling"] > 0.05:
+                print(f"{row['package']}: {one['compiling']:.2f} s of compiling {one['function']}: {one['decision']}")
         for test in row["failing"][:10]:
             print(f"{row['package']}: {test}")
         for call in row["calls"]:

@@ -26,6 +26,7 @@ from parakeet_py.signature.device_classes import class_lives_elsewhere
 
 BUDGET: Final = 20_000_000  # ns of own time; to compile anything takes as long
 CALLS: Final = 64  # calls after which gates are asked for
+MANY: Final = 1000  # calls of one function for which the code of gates is loaded
 ALL_CALLS: Final = 30_000  # such calls in the process, before the code of gates is loaded, which takes as long
 GATES: Final = "parakeet_py.llvm.entry.plain_gate"
 COMPILER: Final = "parakeet_py.call.compile"  # with which most of that code is loaded
@@ -81,17 +82,17 @@ class FirstCalls:
     Attributes
     ----------
     budget, left : nanoseconds that calls could take at first, and may still take
-    left_calls : calls until gates are asked for
+    left_calls, asked : calls until gates are asked for; how often they have been
     running : calls that are on the stack
     """
 
-    __slots__ = ("budget", "function", "instance", "largest", "left", "left_calls", "running")
+    __slots__ = ("asked", "budget", "function", "instance", "largest", "left", "left_calls", "running")
 
     def __init__(self, function: FunctionType, instance: Any) -> None:
         self.function, self.instance = function, instance
         self.budget = self.left = BUDGET
         self.left_calls, self.largest = CALLS, SMALL
-        self.running = 0
+        self.running = self.asked = 0
 
     def run(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call."""
@@ -132,5 +133,6 @@ class FirstCalls:
     def ask_for_gate(self) -> None:
         """There have been many calls."""
         self.left_calls = CALLS
-        if gates_pay(CALLS):
+        self.asked += 1
+        if gates_pay(CALLS) or self.asked * CALLS >= MANY:
             self.instance._dispatcher.open_first_gate()
