@@ -26,9 +26,9 @@ from parakeet_py.base.fast_dataclass import record
 INSTRUCTION: Final = 30.0  # ns of one instruction of Python code
 ELEMENT: Final = 1.0  # ns of an element in an operator of NumPy's
 COMPILING: Final = 20e6, 1.5e6  # ns of compiling: of any function, of an instruction (median over the test programs)
-STARTING: Final = 150e6  # ns that the first compilation of a process takes to import the compiler
+STARTING: Final = 500e6  # ns that the first compilation of a process takes to import the compiler
 SHARE: Final = 0.1  # of the process's time that compiling may take without any use
-FREE: Final = 0.2e9  # ns that it may take besides
+FREE: Final = 0.1e9  # ns that it may take besides
 MAX_LEVELS: Final = 3  # of calls that are looked into
 MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
 MOST: Final = 2**63 - 1  # turns of a loop; an int may be too large for a float

@@ -38,6 +38,8 @@ MAX_GATES: Final = 8  # of one function
 DOUBT: Final = 16  # how much more a call must be expected to take, for each time what may be lost is lost
 LONGEST: Final = 2e9  # ns that compilations of a function may take, unless its calls have cost more in Python
 
+_BEGUN: Final = time.perf_counter_ns()
+
 
 class Account:
     """What the calls of one function have cost in Python, and what is decided by that.
@@ -119,7 +121,7 @@ class Account:
         self.loading = False
         price, strain, taken = self.price, compile_cost.strain(self.cost), self.described()
         if self.spent >= price:
-            if strain > 1:
+            if self.is_doubtful():
                 self.decision = f"not compiled: {taken}, and too much has been compiled in vain"
                 return True
             kind = kind_of(normal)
@@ -142,6 +144,10 @@ class Account:
             return False
         self.decision = f"not compiled yet: {taken}"
         return True
+
+    def is_doubtful(self) -> bool:
+        """Would so much be lost that the process cannot afford it? Not if most of its time goes into this function."""
+        return compile_cost.strain(self.cost) > 1 and 2 * self.spent < time.perf_counter_ns() - _BEGUN
 
     def described(self) -> str:
         """What calls have cost, and what compiling would."""
@@ -250,7 +256,7 @@ class Account:
         """Give gates what calls may take until it is decided anew."""
         self.settle_gates()
         budget = (self.price if self.looked else min(self.price, LOADING)) - self.spent
-        if budget <= 0 and compile_cost.strain(self.cost) > 1:
+        if budget <= 0 and self.is_doubtful():
             budget = max(FOLLOWING, self.spent / 4)
         for gate in self.gates:
             self.given -= gate.left
