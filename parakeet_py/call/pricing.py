@@ -153,7 +153,7 @@ class CompileCost:
         fixed, per_instruction = COMPILING
         found = fixed + per_instruction * size.total
         if self.estimated:
-            found *= min(max(self.taken / self.estimated, 0.25), 8.0)
+            found *= min(max(self.taken / self.estimated, 1.0), 8.0)
         return found if "llvmlite" in sys.modules else found + STARTING
 
     def learn(self, size: CodeSize, nanoseconds: float) -> None:
