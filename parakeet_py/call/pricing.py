@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.call.dispatch.first_calls import COMPILER
 
 INSTRUCTION: Final = 30.0  # ns of one instruction of Python code
 ELEMENT: Final = 1.0  # ns of an element in an operator of NumPy's
@@ -154,7 +155,7 @@ class CompileCost:
         found = fixed + per_instruction * size.total
         if self.estimated:
             found *= min(max(self.taken / self.estimated, 1.0), 8.0)
-        return found if "llvmlite" in sys.modules else found + STARTING
+        return found if COMPILER in sys.modules else found + STARTING
 
     def learn(self, size: CodeSize, nanoseconds: float) -> None:
         """A function of this size has been compiled, or has turned out not to be worth it."""
