@@ -38,7 +38,8 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=150, help="calls that are replayed")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    rows = [run(*(*one.split("="), one.split("=")[0])[:2], given) for one in given.packages]
+    names = [one.partition("=") for one in given.packages]
+    rows = [run(name, module or name, given) for name, _, module in names]
     show(rows)
     if given.json is not None:
         given.json.write_text(json.dumps(rows, indent=1))
