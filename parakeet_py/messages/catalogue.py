@@ -515,6 +515,7 @@ def f(n):
         "not-handed-back",
         "What cannot be given to Python code in the middle of a function",
         (
+            r".*, where Python could not take the call over",
             r".*, with a list or dict that is changed",
             r".*, among what is given to Python code",
             r".* needs the Python function itself",

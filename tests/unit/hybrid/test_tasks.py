@@ -116,7 +116,7 @@ def test_which_statements_are_tasks() -> None:
             y[k] += y[k - 1]
         total = 0.0
         for k in range(len(x)):
-            total += x[int(x[k])]
+            total += x[k + 1]
         return total
 
     x, y = arrays(20, 20)

@@ -29,7 +29,6 @@ from parakeet_py.signature.specs import (
     argument_slots,
     leaf_values,
     leaves,
-    overlap,
     overlaps_itself,
     signature_of,
     spec_of,
@@ -141,19 +140,6 @@ def test_statics_compare_by_exact_value() -> None:
             assert (StaticSpec(left) == StaticSpec(right)) is (i == j)
     assert StaticSpec(math.nan) == StaticSpec(float("nan"))
     assert hash(StaticSpec((1, "a"))) == hash(StaticSpec((1, "a")))
-
-
-def test_overlap() -> None:
-    x = np.arange(10.0)
-    assert overlap(x, x)
-    assert overlap(x[:5], x[4:])
-    assert not overlap(x[:5], x[5:])
-    assert not overlap(x[5:], x[:5])
-    assert overlap(x[::-1], x[:1])
-    assert not overlap(x[4::-1], x[5:])
-    assert overlap(x[::2], x[1::2])  # extents meet
-    assert not overlap(x, x[3:3])
-    assert not overlap(x[3:3], x[3:3])
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,11 @@ def _site(s: Context, operation: Sequence[Value] | None) -> tuple[OpaqueSite, tu
     frames = []
     running = s.frames
     if operation is None:  # what the library does, Python does anew
-        running = list(itertools.takewhile(lambda frame: not frame.namespace.trusted, s.frames))
+        running = [s.frames[0], *itertools.takewhile(lambda frame: not frame.namespace.trusted, s.frames[1:])]
         if running[-1].began.get(id(running[-1].way[-1])) != s.python.effects:
             raise Incomplete("the statement has done something")
     for depth, frame in enumerate(running):
-        if frame.namespace.trusted:
+        if depth and frame.namespace.trusted:  # the first may be what calls an object in its place
             raise Incomplete("a function of the library's is running")
         if depth:
             _must_be_called(running[depth - 1], frame)
@@ -141,10 +141,11 @@ def _state(s: Context, frame: Frame, depth: int, again: bool, operands: _Operand
     function, way = frame.function, tuple(frame.way)
     if function.generator:
         raise Incomplete("a generator is running")
-    if any(param.kind == "varkw" for param in function.params) and not depth:
-        raise Incomplete("keyword arguments of any name")
     if frame.free or not way:
         raise Incomplete("a function that is an argument is running")
+    live = live_at(function, way, again)
+    if any(param.kind == "varkw" and param.var in live for param in function.params) and not depth:
+        raise Incomplete("keyword arguments of any name")
     owner: int | None = None
     whole = s.frames[0].function
     if depth:
@@ -158,7 +159,7 @@ def _state(s: Context, frame: Frame, depth: int, again: bool, operands: _Operand
     for let in way[:-1] if again or not isinstance(way[-1].op, ssa.For) else way:
         if isinstance(let.op, ssa.For):
             items.append(operands.iterator(frame.turns.get(id(let.op))))
-    values = tuple(operands.add(frame.env.get(var)) for var in live_at(function, way, again))
+    values = tuple(operands.add(frame.env.get(var)) for var in live)
     return FrameState(owner, nested, _places(function, way), values, tuple(items))
 
 
