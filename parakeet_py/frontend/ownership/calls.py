@@ -70,7 +70,8 @@ class Calls(Aliases):
 
     def attribute_call(self, let: ssa.Let, op: ssa.Call, name: str, given: list[ssa.Operand]) -> None:
         """A method of a container, or of something else, or a function of a module."""
-        made = self.definitions[op.function].op  # type: ignore[index]
+        assert isinstance(op.function, ssa.Var)
+        made = self.definitions[op.function].op
         assert isinstance(made, ssa.Attribute)
         out, held = let.outs[0], made.object
         if isinstance(held, ssa.Var) and name == "copy" and not given and not op.kwargs and not self.of(held).kinds:

@@ -11,7 +11,7 @@ A cell owns its contents for all functions that know the cell, and a call of one
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from parakeet_py.base import grammar
 from parakeet_py.base.fast_dataclass import record
@@ -301,7 +301,7 @@ class Lifetimes:
         else:
             self.objects.share_items(root)
 
-    def same_as(self, root: ssa.Var):  # type: ignore[no-untyped-def]
+    def same_as(self, root: ssa.Var) -> Callable[[ssa.Var], bool]:
         """Is a variable this one, or the contents of the same cell?"""
         objects = self.objects
         view = objects.views.get(root)

@@ -196,7 +196,8 @@ class Objects(Calls):
                 continue
             if isinstance(op, ssa.Call) and op.function is operand:
                 continue
-            made = self.definitions[operand].op  # type: ignore[index]
+            assert isinstance(operand, ssa.Var)
+            made = self.definitions[operand].op
             reads = isinstance(made, ssa.Attribute) and made.name in _READING
             if not (reads and isinstance(op, ssa.Call) and self.called(op)[1] in GOES_THROUGH):
                 self.share(view.bases[0])

@@ -494,10 +494,10 @@ class _Body:
         function = self.operand(op.function, pos)
         args = tuple(self.operand(arg, pos) for arg in op.args if not isinstance(arg, ssa.Star))
         if kind == "defaultdict":
-            held = self.emit(ssa.BuildDict(()), pos, let.outs[0].name)
+            held: ssa.Operand = self.emit(ssa.BuildDict(()), pos, let.outs[0].name)
             args = (function, *args, self.default(let, pos))
         else:
-            held = args[0] if args else self.emit(ssa.BuildList(()), pos, "items")  # type: ignore[assignment]
+            held = args[0] if args else self.emit(ssa.BuildList(()), pos, "items")
             args = (function,)
         self.scope.out.append(ssa.Let(let.outs, ssa.ChangeList(kind, held, args), pos))
 
