@@ -21,7 +21,7 @@ ON_GPU = python="$(READY)"; if [ -z "$$python" ]; then python=$(BIN)/python; $(M
 
 MINUTES ?= 30
 
-.PHONY: help bench cold results docs fuzz strangers test test-gpu bench-gpu lint house clean
+.PHONY: help bench cold results docs site fuzz strangers test test-gpu bench-gpu lint house clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make test-gpu   the tests on a GPU, bit for bit against the emulator; reports in benchmarks/results"
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
 	@echo "make docs    write docs/numpy.md (which NumPy functions are native) and docs/troubleshooting.md"
+	@echo "make site    the documents as a site, in build/site"
 	@echo "make fuzz    random programs against Python, for MINUTES=30"
 	@echo "make strangers  the suites of other packages with every function accelerated; PACKAGES=\"PyWavelets=pywt toolz\""
 	@echo "make lint    layers of packages, formatting, lint, types"
@@ -56,6 +57,10 @@ test: $(VENV)/.test
 docs: $(VENV)/.test
 	@$(BIN)/python -m tests.numpy_table --page
 	@$(BIN)/parakeet messages --markdown > docs/troubleshooting.md
+
+site: $(VENV)/bin/python
+	@$(PIP) install -e '.[site]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "build/site/index.html"
 
 test-gpu:
 	@$(ON_GPU) -m tests.gpu $(ARGS)

@@ -76,9 +76,7 @@ def bench(
     ] = False,
     timeline: Annotated[
         Path | None,
-        typer.Option(
-            help="Write what a call does on the devices when, instead: FILE.json (Chrome trace) or FILE.html."
-        ),
+        typer.Option(help="Write what a call does on the devices when, instead: FILE.json, for ui.perfetto.dev."),
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
     plot: Annotated[list[Path] | None, typer.Option(help="Write a plot: FILE.png or FILE.html (repeatable).")] = None,
@@ -174,8 +172,8 @@ def _bench_timeline(
 
     if devices == "cpu":
         raise _fail("--timeline shows calls on devices: name some, such as --devices cpu,cuda or cpu,emulated*2")
-    if path.suffix.lower() not in (".json", ".html"):
-        raise _fail(f"a timeline is .json or .html, not {path.suffix or 'without a suffix'}")
+    if path.suffix.lower() != ".json":
+        raise _fail(f"a timeline is .json, for ui.perfetto.dev, not {path.suffix or 'without a suffix'}")
     share = None if percents is None else _shares(devices, percents)[0]
     for target, found in write(path, programs, devices, size, share):
         console.print(f"{target}: {found}", markup=False, highlight=False, soft_wrap=True)
@@ -336,7 +334,7 @@ def bench_gpu(
 
 @app.command()
 def explain(
-    target: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="What to explain.")],
+    target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="What to explain; or FILE.py:FUNCTION.")],
     args: Annotated[
         str | None, typer.Option(help="Arguments as a Python expression, np being NumPy: 'np.ones(10), 2.0'.")
     ] = None,
@@ -344,9 +342,13 @@ def explain(
         bool, typer.Option("--call", help="Call it first, so that what is handed back to Python has been seen.")
     ] = False,
     stage: Annotated[str | None, typer.Option(help="Print one stage instead: untyped, typed, imp or llvm.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page instead, with all stages beside the source.")] = None,
+    show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
 ) -> None:
     """Tell what the compiler makes of a function: with --args for arguments of these types, else its untyped IR."""
     function = _load(target)
+    if (show or html) and (stage or args is None):
+        raise _fail("a page shows all stages of one call: give --args, and no --stage")
     stages = {"untyped": "untyped_ir", "typed": "typed_ir", "imp": "imp", "llvm": "llvm"}
     if stage is not None and stage not in stages:
         raise _fail(f"no stage {stage}; there are {', '.join(stages)}")
@@ -365,33 +367,62 @@ def explain(
         shown = function.explain(*arguments) if stage is None else getattr(function, stages[stage])(*arguments)
     except (ParakeetError, TypeError) as error:
         raise _fail(str(error)) from None
-    typer.echo(str(shown))
+    if show or html:
+        _write_page(shown, html, show)
+    else:
+        typer.echo(str(shown))
+
+
+def _write_page(explanation: Any, path: Path | None, show: bool) -> None:
+    """Write the page of an explanation, to a temporary file if no path is given."""
+    import tempfile
+    import webbrowser
+
+    path = path or Path(tempfile.mkdtemp(prefix="parakeet-")) / f"{explanation.name}.html"
+    try:
+        explanation.html(path)
+    except OSError as error:
+        raise _fail(f"--html {path}: {error.strerror}") from None
+    typer.echo(f"written: {path}")
+    if show and not webbrowser.open(path.resolve().as_uri()):
+        raise _fail(f"there is no browser here: open {path}")
 
 
 def _load(target: str) -> Any:
-    """The accelerated function that FILE.py:FUNCTION names."""
-    import importlib.util
-    import sys
-
+    """The accelerated function that MODULE:FUNCTION or FILE.py:FUNCTION names."""
     from parakeet_py import accelerate
 
     file, colon, name = target.rpartition(":")
     if not colon or not name:
-        raise _fail(f"{target!r} is not FILE.py:FUNCTION")
-    path = Path(file)
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    if not path.is_file() or specification is None or specification.loader is None:
-        raise _fail(f"there is no Python file {file}")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules.setdefault(path.stem, module)
-    sys.path.insert(0, str(path.resolve().parent))
-    specification.loader.exec_module(module)
-    found: Any = module
+        raise _fail(f"{target!r} is not MODULE:FUNCTION or FILE.py:FUNCTION")
+    found = _module(file)
     for part in name.split("."):
         if not hasattr(found, part):
             raise _fail(f"{file} has no {name}")
         found = getattr(found, part)
     return found if hasattr(found, "untyped_ir") else accelerate(found)
+
+
+def _module(name: str) -> Any:
+    """The module of this name, or of the Python file of this name."""
+    import importlib.util
+    import sys
+
+    path = Path(name)
+    if not path.is_file() and path.suffix != ".py" and path.name == name:
+        sys.path.insert(0, "")
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise _fail(f"there is no module {error.name}") from None
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or specification is None or specification.loader is None:
+        raise _fail(f"there is no Python file {name}")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.resolve().parent))
+    specification.loader.exec_module(module)
+    return module
 
 
 def _evaluate(text: str, function: Any) -> tuple[Any, ...]:
@@ -462,7 +493,11 @@ def doctor(
         except (DeviceError, ValueError) as error:
             raise _fail(str(error)) from None
         for name, (rate, link, start) in speeds.items():
-            copies = f"{link / 1e9:.3g} GB/s to and from it, " if link else "a thread, "
+            copies = (
+                f"a thread, memory {link / 1e9:.3g} GB/s, "
+                if name == "cpu"
+                else f"{link / 1e9:.3g} GB/s to and from it, "
+            )
             text = f"{rate:.3g} operations/s, {copies}{start:.2g} s a start"
             table.add_row(f"[green]✓[/green] speed of {name}", text)
     console.print(table)

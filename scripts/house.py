@@ -159,7 +159,7 @@ def files_that_say(found: dict[str, Module], *words: str) -> list[str]:
     return [name for name, one in found.items() if any(map(says, ast.walk(ast.parse(one.path.read_text()))))]
 
 
-LIST_VALUES = ("ListV", "GrowV", "ArraysV")
+LIST_VALUES = ("ListValue", "Columns", "Ragged")
 
 
 def attributes_of(module: Module, name: str) -> int:

@@ -70,11 +70,11 @@ def _level(checked: bool) -> int:
     return max(environment().check, 2 if checked else 1)
 
 
-def run_native(threads: int, checked: bool = False) -> Callable[..., Any]:
+def run_native(threads: int, checked: bool = False, tiers: bool = False) -> Callable[..., Any]:
     def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from parakeet_py import options
 
-        with options(threads=threads, check=_level(checked)):
+        with options(threads=threads, check=_level(checked), tiers=tiers):
             return accelerated(function)(*args, **kwargs)
 
     return run
@@ -92,7 +92,7 @@ BACKENDS: dict[str, Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any
     "untyped_ir": run_untyped_ir,
     "typed_ir": run_typed_ir,
     "imp": run_imp,
-    "native-1": run_native(1),
+    "native-1": run_native(1, tiers=True),  # what is made quickly, where it may be
     "native-2": run_native(2),
     "checked": run_native(2, checked=True),
     "emulated": run_emulated,

@@ -385,7 +385,7 @@ def _scale(expected: Outcome) -> float:
     arrays = [*leaves_of(expected.args), *leaves_of(expected.result)]
     numbers = [a for a in (*expected.args, *_items(expected.result)) if isinstance(a, float | complex | np.inexact)]
     with np.errstate(all="ignore"):
-        sizes = [float(np.sum(np.abs(a[np.isfinite(a)]), dtype="f8")) for a in arrays if a.dtype.kind in "fciu"]
+        sizes = [float(np.sum(np.abs(1.0 * a[np.isfinite(a)]), dtype="f8")) for a in arrays if a.dtype.kind in "fciu"]
         sizes += [float(abs(n)) for n in numbers if np.isfinite(n)]
     return sum(sizes) + 1.0
 

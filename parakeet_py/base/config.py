@@ -27,6 +27,9 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.base.frames.tracebacks import user_level
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -57,6 +60,7 @@ class Config:
     stop_pass : pass after which compilation stops (PARAKEET_STOP)
     timeline : record what calls on devices do when, for `explain(...).timeline` (PARAKEET_TIMELINE)
     when : compile "now", at the first call, or when it "pays" (PARAKEET_WHEN)
+    tiers : make the code of a first call quickly, and optimise it when calls have taken as long (PARAKEET_TIERS)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
     perf : "map" or "jitdump": write names of machine code where `perf` finds them (PARAKEET_PERF)
     """
@@ -78,6 +82,7 @@ class Config:
     stop_pass: str | None = None
     timeline: bool = False
     when: str = "pays"
+    tiers: bool = True
     enabled: bool = True
     perf: str = ""
 
@@ -174,6 +179,8 @@ def _parse_names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
+_FLAGS = ("strict", "cache", "deterministic", "contract", "fastmath", "libdevice", "timeline", "tiers", "enabled")
+
 # field -> (variable, how its text is read)
 _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "threads": ("PARAKEET_NUM_THREADS", int),
@@ -193,6 +200,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "stop_pass": ("PARAKEET_STOP", str.strip),
     "timeline": ("PARAKEET_TIMELINE", _parse_bool),
     "when": ("PARAKEET_WHEN", str.strip),
+    "tiers": ("PARAKEET_TIERS", _parse_bool),
     "enabled": ("PARAKEET_DISABLE", lambda text: not _parse_bool(text)),
     "perf": ("PARAKEET_PERF", str.strip),
 }
@@ -261,9 +269,8 @@ def _warn_of_unknown(names: Iterable[str]) -> None:
             import warnings
 
             meant = nearest(name, known, str.upper) or f"there are {', '.join(known)}"
-            warnings.warn(
-                f"the environment variable {name} is no setting of parakeet_py; {meant.strip()}", stacklevel=2
-            )
+            text = f"the environment variable {name} is no setting of parakeet_py; {meant.strip()}"
+            warnings.warn(text, stacklevel=user_level())
 
 
 def current() -> Config:
@@ -296,6 +303,7 @@ def options(**changes: Any) -> Iterator[Config]:
         _changed.reset(token)
 
 
+@hidden
 def on_cpu(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The result of a call that runs on the CPU, inside settings that name devices."""
     token = _changed.set(_without_devices(current()))
@@ -375,9 +383,7 @@ def _typed(name: str, value: Any) -> Any:
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value
-        case "strict" | "cache" | "deterministic" | "contract" | "fastmath" | "libdevice" | "timeline" | "enabled" if (
-            isinstance(value, bool)
-        ):
+        case _ if name in _FLAGS and isinstance(value, bool):
             return value
     raise TypeError(f"the setting {name} cannot be {value!r}")
 

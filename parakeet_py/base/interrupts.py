@@ -29,6 +29,7 @@ _pending: list[BaseException] = []  # what handlers have raised in the open bloc
 _open = False
 _latest: float | None = None  # when the compiler has to be done, by the monotonic clock
 _SIGNALS: tuple[int, ...] = tuple(_signal.valid_signals())
+_OTHER_INTERPRETER = "signal only works in main thread of the main interpreter"
 _RAISING = frozenset({"RAISE_VARARGS", "RERAISE"})
 _WITHOUT_ARGUMENTS = (StopIteration, GeneratorExit, MemoryError)  # that functions in C raise
 
@@ -57,29 +58,41 @@ class _Handler:
             _pending.append(error)
 
 
-@contextmanager
-def held() -> Iterator[None]:
-    """Keep what handlers of signals raise until the end of this block, and raise it there."""
-    global _open
-    if _open or threading.current_thread() is not threading.main_thread():  # handlers run in the main thread only
-        yield
-        return
-    ours: dict[int, _Handler] = {}
-    _open = True
-    try:
+class _Held:
+    """A block that keeps what handlers raise. (A generator could not raise a StopIteration of theirs.)"""
+
+    def __init__(self) -> None:
+        self.ours: dict[int, _Handler] | None = None
+
+    def __enter__(self) -> None:
+        global _open
+        if _open or threading.current_thread() is not threading.main_thread():  # handlers run in the main thread only
+            return
+        self.ours = {}
+        _open = True
         try:
-            _replace_handlers(ours)
-        except ValueError as error:
-            if not str(error).startswith("signal only works in main thread of the main interpreter"):
-                raise  # by a handler that is not replaced yet
-        yield
-    finally:
-        raised = _restore_handlers(ours)
+            _replace_handlers(self.ours)
+        except BaseException as error:
+            if isinstance(error, ValueError) and str(error).startswith(_OTHER_INTERPRETER):
+                return
+            self.__exit__()
+            raise  # by a handler that is not replaced yet
+
+    def __exit__(self, *_: object) -> None:
+        global _open
+        if self.ours is None:
+            return
+        raised = _restore_handlers(self.ours)
         _open = False
         raised += _pending
         _pending.clear()
         if raised:
             raise raised[0] from None
+
+
+def held() -> _Held:
+    """Keep what handlers of signals raise until the end of this block, and raise it there."""
+    return _Held()
 
 
 def _replace_handlers(ours: dict[int, _Handler]) -> None:
@@ -119,9 +132,10 @@ def deadline(seconds: float | None) -> Iterator[None]:
         _latest = before
 
 
-def poll() -> None:
-    """Unwind the compiler if a handler has raised, or the time is over."""
-    if _latest is not None and time.process_time() > _latest:
+def poll(ahead: float = 0.0) -> None:
+    """Unwind the compiler if a handler has raised, or the time is over; `ahead`: seconds of CPU time at least until it
+    can be asked again."""
+    if _latest is not None and time.process_time() + ahead > _latest:
         raise OutOfTime
     if _pending and threading.current_thread() is threading.main_thread():
         raise Interrupted

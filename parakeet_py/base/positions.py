@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from parakeet_py.base.fast_dataclass import record
 
@@ -29,3 +29,13 @@ class SourceText(Protocol):
 
     @property
     def first_line(self) -> int: ...
+
+
+class Line(NamedTuple):
+    """A line of a stage's text, and the place in the user's source that it is made from, where it is one."""
+
+    text: str
+    pos: Pos | None = None
+
+    def indented(self) -> Line:
+        return Line(f"    {self.text}", self.pos)

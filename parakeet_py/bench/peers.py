@@ -155,7 +155,7 @@ def thread_limits(threads: int) -> Iterator[None]:
 def _parakeet(program: Program) -> Prepared:
     from parakeet_py import accelerate
 
-    accelerated: Any = accelerate(when="now")(program.function)
+    accelerated: Any = accelerate(when="now", tiers=False)(program.function)
 
     def note() -> str:
         if accelerated.fell_back:

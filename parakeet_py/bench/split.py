@@ -72,7 +72,7 @@ def curve(
     points = []
     for split in (*splits, None):
         tell("chosen" if split is None else f"{100 * split:g} %")
-        function: Any = accelerate(when="now")(program.function)
+        function: Any = accelerate(when="now", tiers=False)(program.function)
         times = []
         wrong = None
         with options(devices=devices, split=split), np.errstate(all="ignore"):

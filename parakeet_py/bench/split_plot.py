@@ -5,16 +5,22 @@ The HTML file stands alone, as the one of `bench.plot`: inline SVG and CSS, noth
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
 from parakeet_py.bench.report import seconds
 from parakeet_py.bench.split import Point
+from parakeet_py.call.explain.elements import document, element
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 260, 80, 40, 16
 _LINE, _CHOSEN = "#1c7ed6", "#e8590c"
+_STYLE = f"""
+:root {{ color-scheme: light dark; font: 14px system-ui, sans-serif }}
+body {{ max-width: {_WIDTH}px; margin: 2em auto; padding: 0 1em }}
+svg {{ width: 100%; height: auto }} text {{ fill: currentColor; font-size: 11px }}
+"""
 
 
 class Curve(NamedTuple):
@@ -79,50 +85,36 @@ def _png(path: Path, curves: Sequence[Curve]) -> None:
 
 
 def _html(curves: Sequence[Curve]) -> str:
-    figures = "".join(f"<h2>{html.escape(curve.title)}</h2>{_svg(curve)}" for curve in curves)
-    return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Time over split</title>
-<style>
-:root {{ color-scheme: light dark; font: 14px system-ui, sans-serif }}
-body {{ max-width: {_WIDTH}px; margin: 2em auto; padding: 0 1em }}
-svg {{ width: 100%; height: auto }} text {{ fill: currentColor; font-size: 11px }}
-</style>
-<h1>Time over split</h1>
-<p>Across: the share of the devices other than the CPU; up: the time of a call. The diamond is what was chosen.</p>
-{figures}</html>
-"""
+    about = (
+        "Across: the share of the devices other than the CPU; up: the time of a call. The diamond is what was chosen."
+    )
+    figures = [(element("h2", curve.title), _svg(curve)) for curve in curves]
+    return document("Time over split", _STYLE, element("h1", "Time over split"), element("p", about), figures)
 
 
-def _svg(curve: Curve) -> str:
+def _svg(curve: Curve) -> Element:
     forced, chosen = curve.forced(), curve.chosen()
     longest = max(time for _, time in [*forced, *([chosen] if chosen is not None else [])])
 
     def place(percent: float, time: float) -> tuple[float, float]:
         across = _LEFT + percent / 100 * (_WIDTH - _LEFT - 20)
-        return across, _HEIGHT - _BOTTOM - time / longest * (_HEIGHT - _BOTTOM - _TOP)
+        return round(across, 1), round(_HEIGHT - _BOTTOM - time / longest * (_HEIGHT - _BOTTOM - _TOP), 1)
 
-    line = " ".join("{:.1f},{:.1f}".format(*place(*point)) for point in forced)
-    parts = [f'<polyline points="{line}" fill="none" stroke="{_LINE}" stroke-width="2"/>']
+    line = " ".join("{},{}".format(*place(*point)) for point in forced)
+    parts = [element("polyline", points=line, fill="none", stroke=_LINE, stroke_width=2)]
     for percent, time in forced:
         x, y = place(percent, time)
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_LINE}">'
-            f"<title>{percent:g} %: {seconds(time)}</title></circle>"
-        )
+        title = element("title", f"{percent:g} %: {seconds(time)}")
+        parts.append(element("circle", title, cx=x, cy=y, r=4, fill=_LINE))
     if chosen is not None:
         x, y = place(*chosen)
-        parts.append(
-            f'<path d="M{x:.1f} {y - 8:.1f}l8 8l-8 8l-8 -8z" fill="{_CHOSEN}">'
-            f"<title>chosen, {chosen[0]:.0f} %: {seconds(chosen[1])}</title></path>"
-        )
+        title = element("title", f"chosen, {chosen[0]:.0f} %: {seconds(chosen[1])}")
+        parts.append(element("path", title, d=f"M{x} {y - 8:.1f}l8 8l-8 8l-8 -8z", fill=_CHOSEN))
     for percent in range(0, 101, 20):
         x, y = place(percent, 0.0)
-        parts.append(f'<text x="{x:.1f}" y="{y + 18:.1f}" text-anchor="middle">{percent} %</text>')
+        parts.append(element("text", f"{percent} %", x=x, y=y + 18, text_anchor="middle"))
     for part in (0.0, 0.5, 1.0):
         x, y = place(0.0, part * longest)
-        label = seconds(part * longest) if part else "0"
-        parts.append(
-            f'<text x="{x - 10:.1f}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
-            f'<line x1="{x:.1f}" x2="{_WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" opacity=".2"/>'
-        )
-    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">{"".join(parts)}</svg>'
+        parts.append(element("text", seconds(part * longest) if part else "0", x=x - 10, y=y + 4, text_anchor="end"))
+        parts.append(element("line", x1=x, x2=_WIDTH - 20, y1=y, y2=y, stroke="currentColor", opacity=0.2))
+    return element("svg", parts, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=curve.title)

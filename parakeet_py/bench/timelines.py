@@ -18,7 +18,7 @@ CALLS_BEFORE = 4
 def record(program: Program, devices: str, size: Size, split: float | None = None) -> Timeline | None:
     """The timeline of a call on these devices, at a forced split if one is given; None if it does not run there."""
     arguments = program.arguments(size)
-    function: Any = accelerate(when="now")(program.function)
+    function: Any = accelerate(when="now", tiers=False)(program.function)
     with options(devices=devices, split=split), np.errstate(all="ignore"):
         for _ in range(CALLS_BEFORE):
             function(*program.fresh(arguments))

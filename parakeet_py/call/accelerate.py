@@ -7,14 +7,13 @@ made so far; what none of them takes goes to its `Dispatcher`, in Python.
 from __future__ import annotations
 
 import dataclasses
-import threading
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
-from parakeet_py.call.dispatch.first_calls import FirstCalls
+from parakeet_py.call.dispatch.first_calls import FirstCalls, completing
 from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce, set_slow
 
@@ -29,7 +28,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from parakeet_py.call.explain import Explanation
+    from parakeet_py.call.explain.report import Explanation
 
 
 def _reduce(instance: AcceleratedFunction, frame: types.FrameType) -> str | tuple[Any, ...]:
@@ -73,14 +72,14 @@ def equip(
     def complete() -> Dispatcher:
         from parakeet_py.call.dispatcher import Dispatcher  # which the first calls do without
 
-        with _completing:
+        with completing:
             if instance._complete is not None:
                 dispatcher = Dispatcher(function, options, checked, first)
                 dispatcher.make_other = lambda: _make(given, options, not checked)
                 dispatcher.given = given
                 dispatcher.instance = instance
                 if not dispatcher.plain:
-                    dispatcher.inner = AcceleratedFunction(function, lambda *normal: dispatcher.call_normal(normal))
+                    dispatcher.inner = AcceleratedFunction(function, dispatcher.call_positional)
                 instance._dispatcher = dispatcher
                 instance._complete = None
         made: Dispatcher = instance._dispatcher
@@ -93,9 +92,6 @@ def equip(
     instance._complete = complete
     if first is None:
         set_slow(instance, complete().slow)
-
-
-_completing = threading.Lock()
 
 
 def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
@@ -113,7 +109,7 @@ def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
 
 
 _OPTIONS = frozenset(
-    ("strict", "when", "threads", "devices", "split", "deterministic", "contract", "fastmath", "libdevice")
+    ("strict", "when", "tiers", "threads", "devices", "split", "deterministic", "contract", "fastmath", "libdevice")
 )
 
 
@@ -172,6 +168,7 @@ def accelerate(
     *,
     strict: bool = ...,
     when: str = ...,
+    tiers: bool = ...,
     threads: int | None = ...,
     devices: str | None = ...,
     split: float | None = ...,
@@ -185,6 +182,7 @@ def accelerate(
     *,
     strict: bool = ...,
     when: str = ...,
+    tiers: bool = ...,
     threads: int | None = ...,
     devices: str | None = ...,
     split: float | None = ...,
@@ -208,6 +206,9 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         "pays" (the default): calls run in Python until they have cost what compiling will; larger ones are compiled at
         once; and code that turns out to be slower than Python is not used. "now": the first call of a signature is
         compiled.
+    tiers : bool
+        With "now": what has little to do is compiled without being optimised, until its calls have taken as long as
+        that takes (the default).
     threads : int, optional
         Threads a parallel region may use; all CPUs of the process by default.
     devices : str, optional
@@ -328,7 +329,7 @@ def _compile(self: Any, /, *args: Any, **kwargs: Any) -> None:
 
 def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """What happens in a call with these arguments: stages, kernels, storage, what is handed back."""
-    from parakeet_py.call.explain import explain
+    from parakeet_py.call.explain.report import explain
 
     return explain(_dispatcher(self), args, kwargs)
 

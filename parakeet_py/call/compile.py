@@ -8,7 +8,7 @@ the interpreters.
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
@@ -24,6 +24,7 @@ from parakeet_py.base.errors import (
 from parakeet_py.base.interrupts import poll
 from parakeet_py.call import library_ir_cache
 from parakeet_py.call.compiled import Compiled, Extents
+from parakeet_py.call.dispatch.tiers import budget_of, may_restart
 from parakeet_py.call.give_back import (
     kept_arguments,
     may_be_undone,
@@ -32,7 +33,7 @@ from parakeet_py.call.give_back import (
     site_of_no_return,
 )
 from parakeet_py.call.load import Knowledge, call_signature, can_be_static, extended_signature, read_source
-from parakeet_py.call.specialization_cache import FailureText, Native
+from parakeet_py.call.specialization_cache import FailureText, Native, Tier
 from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 keep_with(library_ir_cache)
 MAX_WALKS = 64
 MOST_CONTINUED = 64  # checks that Python goes on after
+LLVM_SECONDS = 1.5e-6  # of CPU time at least that LLVM's optimization takes for a character of its text
 CHECKED_LEVEL = 0  # of LLVM's optimization: checked code need not be fast, but there is much of it
 
 
@@ -279,10 +281,13 @@ class Clock:
         self.start = now
 
 
-def generate_llvm(compiled: Compiled, checked: bool | None = None) -> tuple[str, GeneratedCode]:
+def generate_llvm(
+    compiled: Compiled, checked: bool | None = None, limits: Mapping[int, int] | None = None
+) -> tuple[str, GeneratedCode]:
     """The LLVM IR text of the compiled function and its gate, before optimization, and what the function needs.
 
-    It is `checked` as the settings it was compiled for say, if that is not given.
+    It is `checked` as the settings it was compiled for say, if that is not given. With `limits`, the gate takes calls
+    as that of quick code does.
     """
     from parakeet_py.llvm.codegen.module import generate
     from parakeet_py.llvm.engine import compiler
@@ -304,6 +309,8 @@ def generate_llvm(compiled: Compiled, checked: bool | None = None) -> tuple[str,
         warns=_warns(compiled),
         watched=len(patches.modules_of(compiled.specialization.module_reads)),
         checked=checked,
+        limits=limits,
+        restarts=limits is not None and may_restart(compiled),
     )
     symbols = (*code.symbols, *patches.as_symbols(compiled.specialization.module_reads))
     return code.text + "\n" + gate, replace(code, symbols=symbols)
@@ -318,24 +325,26 @@ def _warns(compiled: Compiled) -> bool:
     return HAS_FLAGS and computes(compiled.typed) and not shows
 
 
-def make_native(compiled: Compiled, checked: bool = False) -> Native:
-    """Object code for a specialization, `checked` or not."""
+def make_native(compiled: Compiled, checked: bool = False, limits: Mapping[int, int] | None = None) -> Native:
+    """Object code for a specialization, `checked` or not; with `limits`, it is made quickly."""
     from parakeet_py.llvm.engine import compiler as engine
 
     clock = Clock(compiled.times)
-    text, code = generate_llvm(compiled, checked)
-    clock.done("generate")
     poll()
+    text, code = generate_llvm(compiled, checked, limits)
+    clock.done("generate")
+    poll(LLVM_SECONDS * len(text) if limits is None else 0)
     most = min(compiled.config.thread_count, settings.available_cpus())
     effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
-    object_bytes = engine.compile_divided(text, most, code.library, **effort)
+    object_bytes = engine.compile_divided(text, most, code.library, quick=limits is not None, **effort)
+    quick = None if limits is None else Tier(budget_of(text), dict(limits))
     clock.done("llvm")
     result = compiled.specialization.result
     failures = _failures(compiled)
     if checked:
         sites = (*code.sites, Site("results", _place_of_results(compiled.template)))  # gates take the last one
         failures = (*failures, *(_unsafe(compiled, site) for site in sites))
-    return Native(object_bytes, compiled.signature, result, failures, code.symbols, compiled.passes.guarded)
+    return Native(object_bytes, compiled.signature, result, failures, code.symbols, compiled.passes.guarded, quick)
 
 
 def _place_of_results(template: ssa.Function) -> ssa.Pos:

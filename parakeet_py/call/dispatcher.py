@@ -28,11 +28,13 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config as settings
-from parakeet_py.base import extensions, tracing
+from parakeet_py.base import extensions
 from parakeet_py.base.errors import FallbackWarning, NotObservedError
+from parakeet_py.base.frames import tracing
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.base.frames.tracebacks import shown, user_level
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
-from parakeet_py.base.tracebacks import shown, user_level
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.call.dispatch.signature_states import Action, Call, Decision, decide
@@ -100,6 +102,7 @@ class Dispatcher(Compiling):
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
+    @hidden
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call that no gate has taken."""
         try:
@@ -108,6 +111,7 @@ class Dispatcher(Compiling):
             error.__traceback__ = shown(error)
             raise
 
+    @hidden
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if settings.open_blocks[0] and not settings.current().enabled:
             return self.function(*args, **kwargs)
@@ -127,7 +131,7 @@ class Dispatcher(Compiling):
             if self.config().pays:
                 self.raw = normal, args, kwargs
                 try:
-                    result = self.rent(normal)
+                    result = self.rent(normal, refused=True)
                 finally:
                     self.raw = None
             else:
@@ -161,6 +165,12 @@ class Dispatcher(Compiling):
         found: Dispatcher = self.counterpart()._dispatcher
         return found
 
+    @hidden
+    def call_positional(self, *normal: Any) -> Any:
+        """`call_normal`, given the arguments one by one."""
+        return self.call_normal(normal)
+
+    @hidden
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
         """A call in positional form that no gate has taken: compile its signature, or run it in Python."""
         target = self.instance if self.inner is None else self.inner
@@ -180,9 +190,9 @@ class Dispatcher(Compiling):
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             return settings.on_cpu(target, normal)
         tried = gates_of(target)
-        if log is None and self.refused.is_left(normal):
-            return self.run_python(normal)
         pays = log is None and not sys.is_finalizing() and self.config().pays
+        if log is None and self.refused.is_left(normal):
+            return self.rent(normal, refused=True) if pays else self.run_python(normal)
         if pays and self.account.takes(normal, self.has_stored):
             return self.rent(normal)
         with self.lock, held():
@@ -195,6 +205,7 @@ class Dispatcher(Compiling):
                 decision = Decision(Action.REFUSE, None, error=self.failure(found))
         return self.act(normal, decision, log or ())
 
+    @hidden
     def act(self, normal: tuple[Any, ...], decision: Decision, log: Sequence[tuple[Any, Any]]) -> Any:
         """Run a call as it has been decided."""
         signature = decision.signature
@@ -208,7 +219,7 @@ class Dispatcher(Compiling):
             case Action.RENT:
                 return self.rent(normal)
             case Action.PYTHON:
-                result = self.rent(normal) if self.config().pays else self.run_python(normal)
+                result = self.rent(normal, refused=True) if self.config().pays else self.run_python(normal)
                 if self.refused.untold:
                     self.went_well(normal, signature)
                 return result
@@ -218,6 +229,7 @@ class Dispatcher(Compiling):
                 tracing.go_on()
                 return (self.instance if self.inner is None else self.inner)(*normal)
 
+    @hidden
     def observe(
         self, normal: tuple[Any, ...], signature: Signature, missed: bool, log: Sequence[tuple[Any, Any]]
     ) -> Any:
@@ -236,24 +248,26 @@ class Dispatcher(Compiling):
                     self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
             self.observing.discard(signature)
 
-    def rent(self, normal: tuple[Any, ...]) -> Any:
-        """Run a call in Python, until compiling pays; when there are many, a gate takes them."""
+    @hidden
+    def rent(self, normal: tuple[Any, ...], refused: bool = False) -> Any:
+        """Run a call in Python, until compiling pays, or because it is `refused`; when there are many, a gate takes
+        them."""
         args, raw = normal, self.raw
         kwargs: dict[str, Any] = {}
         if raw is not None and len(raw[0]) == len(normal) and all(map(operator.is_, raw[0], normal)):
             args, kwargs = raw[1:]
         if self.account.running:  # a recursive call, which is not the last one
-            self.open_gate(normal, args, kwargs)
+            self.open_gate(normal, args, kwargs, refused)
         try:
-            return self.account.run(normal, lambda: self.run_python(normal))
+            return self.account.run(normal, partial(self.run_python, normal))
         finally:
-            self.open_gate(normal, args, kwargs)
+            self.open_gate(normal, args, kwargs, refused)
 
-    def open_gate(self, normal: tuple[Any, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def open_gate(self, normal: tuple[Any, ...], args: Sequence[Any], kwargs: Mapping[str, Any], refused: bool) -> None:
         """Let a gate take calls like this one, which runs in Python, if there are so many that it pays; not now if
         another thread is compiling."""
         with self.after_python():
-            gate = self.account.gate_for(normal, args, kwargs, in_front=self.inner is not None)
+            gate = self.account.gate_for(normal, args, kwargs, self.inner is not None, refused)
             if gate is not None and self.lock.acquire(blocking=False):
                 try:
                     self.install_plain(gate)
@@ -277,7 +291,9 @@ class Dispatcher(Compiling):
             known = self.last_gate(signature)
             try:
                 if known is None:
-                    self.compile(normal, replace(self.config(), when="now"), "usual", False)
+                    self.compile(normal, replace(self.config(), when="now", tiers=False), "usual", False)
+                elif known.native.quick:
+                    self.optimize(normal, signature)
                 elif signature in self.untried:
                     self.end_trial(signature, self.trial(known, signature, normal), True)
             except NeedObservation as need:
@@ -303,7 +319,7 @@ class Dispatcher(Compiling):
         found = self.trials.get(signature)
         if found is None:
             kind = kind_of(normal)
-            python = self.function if self.plain else lambda *normal: self.run_python(normal)
+            python = self.function if self.plain else self.run_positional
             former, loops = self.account.last.get(kind), self.account.code_size().loops
             end = partial(self.end_trial, signature)
             found = self.trials[signature] = Trial(python, loaded, kind, former, loops, self.call_normal, end)
@@ -327,6 +343,7 @@ class Dispatcher(Compiling):
             self.account.decision = f"{faster} takes calls of this size: {trial}"
         log_.info("%s: %s", self.function.__qualname__, self.account.decision)
 
+    @hidden
     def refuse(self, normal: tuple[Any, ...], signature: Signature | None, error: Exception) -> Any:
         """Run a call that cannot be compiled in Python, and say so once.
 
@@ -382,6 +399,12 @@ class Dispatcher(Compiling):
                 raise
             log_.exception("the compiler has failed after a call of %s", self.function.__qualname__)
 
+    @hidden
+    def run_positional(self, *normal: Any) -> Any:
+        """`run_python`, given the arguments one by one."""
+        return self.run_python(normal)
+
+    @hidden
     def run_python(self, normal: tuple[Any, ...]) -> Any:
         """The plain Python function on a call in positional form."""
         args, named = python_form(self.function, normal)

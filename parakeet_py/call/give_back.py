@@ -21,6 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from parakeet_py.base.errors import DeoptimizedError
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.base.frames.tracebacks import in_frames
 from parakeet_py.base.types import Array, Object
 from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import present, read_source
@@ -119,7 +121,15 @@ def python_may_begin_again(compiled: Compiled, error: Exception, unchanged: bool
     checked = compiled.specialization.assigns and not isinstance(error, MemoryError)
     if (isinstance(error, DeoptimizedError) or checked) and gives_up_early(compiled):
         return True
+    if isinstance(error, OverflowError) and _overflows_early(compiled):
+        return True
     return unchanged and (not compiled.specialization.opaque_sites or may_be_undone(compiled))
+
+
+def _overflows_early(compiled: Compiled) -> bool:
+    """Do ints leave 64 bits only where nothing has happened yet that could be seen?"""
+    codes = {code for code, site in enumerate(compiled.imp.failures) if site.failure.message == OVERFLOW}
+    return codes <= checks_before_effects(compiled.imp, _harmless(compiled))
 
 
 def _harmless(compiled: Compiled) -> frozenset[int]:
@@ -211,11 +221,13 @@ class Log(list[tuple[Any, Any]]):
 ByPython = Callable[[Callable[[tuple[Any, ...]], Any], Sequence[Any]], Any]
 
 
+@hidden
 def by_python(work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
     """Let Python do something with arguments that are all in the host's memory."""
     return work(tuple(args))
 
 
+@hidden
 def run_compiled(
     dispatcher: Dispatcher,
     compiled: Compiled,
@@ -239,6 +251,7 @@ def run_compiled(
     """
     log = Log()
 
+    @hidden
     def replay(args: tuple[Any, ...]) -> Any:
         return dispatcher.evaluate(args, dispatcher.signature(args), log)
 
@@ -291,11 +304,12 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
     """What does the operations handed back to Python; `log` gets what they have given."""
 
     made: dict[int, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any]]] = {}
-    hidden = compiled.read_after_opaque
-    had = watched_now(compiled.function, hidden)
+    read_late = compiled.read_after_opaque
+    had = watched_now(compiled.function, read_late)
     pending: Callable[[], Any] | None = None
     held: Sequence[Any] = ()
 
+    @hidden
     def call(number: int, args: list[Any]) -> list[Any]:
         nonlocal pending, held
         site = compiled.specialization.opaque_sites[number]
@@ -304,7 +318,9 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
         if number not in made:
             made[number] = (
                 assembler(site.operands, len(args)),
-                function_for(site.operation, len(site.operands), site.keywords),
+                in_frames(
+                    function_for(site.operation, len(site.operands), site.keywords), site.trace, compiled.function
+                ),
             )
         assemble_operands, do = made[number]
         operands = assemble_operands(*args)
@@ -319,7 +335,9 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             if not handler:
                 raise
         log.append((site.key, result))
-        changed = list(map(contents, lists)) != before or any(map(differ, watched_now(compiled.function, hidden), had))
+        changed = list(map(contents, lists)) != before or any(
+            map(differ, watched_now(compiled.function, read_late), had)
+        )
         fits = handler or site.result is None or accepts(site.result, observed_spec(result))
         if changed or not fits:
             if not changed and log.whole and number not in sites_after_stores(compiled.imp):
@@ -358,6 +376,7 @@ def watched_now(function: FunctionType, hidden: Sequence[tuple[Source, bool]]) -
     return [with_items(value) if items else [value] for value, items in values]
 
 
+@hidden
 def do_the_rest(
     function: FunctionType,
     site: OpaqueSite,
@@ -375,6 +394,7 @@ def do_the_rest(
     return _resumed(function, site, held, pending, 0)
 
 
+@hidden
 def _resumed(
     function: FunctionType, site: OpaqueSite, held: Sequence[Any], pending: Callable[[], Any] | None, depth: int
 ) -> Any:

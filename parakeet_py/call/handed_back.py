@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.tracebacks import is_own, placed
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.base.frames.tracebacks import is_own, placed
 from parakeet_py.base.types import Array, Object, Scalar, Type
 from parakeet_py.call.give_back import do_the_rest, sites_without_exit, watched_now
 from parakeet_py.call.handed_back_plans import C_TYPES, FLAGS, LOGGED, MAX_LOG, Perform, Plan, scalar_at
@@ -184,7 +185,7 @@ class CallState:
     def prepare(self, number: int) -> Perform:
         """What performs an operation."""
         plan = self.calls.plans[number]
-        found = self.calls.performers[number] = plan.performer(bool(self.calls.hidden))
+        found = self.calls.performers[number] = plan.performer(self.calls.function, bool(self.calls.hidden))
         return found
 
     def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
@@ -356,6 +357,7 @@ def take_log(knowledge: Knowledge) -> Log | DoRest | None:
 # ---- the way in ------------------------------------------------------------------------------------------------------
 
 
+@hidden
 def _enter(ctx: int, number: int, arguments: int | None, results: int | None) -> int:
     state = _object_at(ctx + Context.STATE).value
     if type(state) is OpaqueCalls:
@@ -363,11 +365,12 @@ def _enter(ctx: int, number: int, arguments: int | None, results: int | None) ->
         _own(state)
         ctypes.c_void_p.from_address(ctx + Context.STATE).value = id(state)
     status = OPAQUE_RAISED
+    perform: Perform | None = None
     try:
         perform = state.calls.performers.get(number) or state.prepare(number)
         status = perform(state, ctx, arguments or 0, results or 0)
     except BaseException as error:
-        error.__traceback__ = _trimmed(error.__traceback__, state.calls.plans[number].site)
+        error.__traceback__ = _trimmed(error.__traceback__, perform, state.calls.plans[number].site)
         state.exception = error
     if status:
         ctypes.c_int64.from_address(ctx + Context.STATUS).value = status
@@ -378,8 +381,12 @@ def _own(state: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))
 
 
-def _trimmed(traceback: TracebackType | None, site: OpaqueSite) -> TracebackType | None:
-    """The traceback with the functions that were compiled in the place of this file's frames."""
+def _trimmed(traceback: TracebackType | None, perform: Any, site: OpaqueSite) -> TracebackType | None:
+    """The traceback with the functions that were compiled in the place of the frames of what performs an operation,
+    whose variables are none of the user's."""
+    if perform is not None and traceback is not None and traceback.tb_frame.f_code is perform.__code__:
+        for _ in site.trace or (None,):
+            traceback = traceback and traceback.tb_next
     while traceback is not None and is_own(traceback.tb_frame):
         traceback = traceback.tb_next
     return placed(site.trace, traceback)

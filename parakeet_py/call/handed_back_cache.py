@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from parakeet_py.base.tracebacks import TraceEntry
+from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.call import specialization_cache
 from parakeet_py.call.handed_back import HandedBack

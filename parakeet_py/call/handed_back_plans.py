@@ -1,7 +1,7 @@
 """Operations handed back to Python, as far as they can be prepared: a `Plan` for each place.
 
 For each a Python function is written, `perform_call`, that does nothing but read the slots of the operands, do the
-operation, look at the type of the result and write its slots:
+operation, look at the type of the result and write its slots. What it calls sees a frame of the user's function there.
 
     def perform_call(state, ctx, arguments, results):
         given = Given.from_address(arguments)
@@ -18,14 +18,16 @@ from __future__ import annotations
 import ctypes
 import types
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.frames.tracebacks import in_frames
 from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
 from parakeet_py.call.give_back import lists_in
 from parakeet_py.frontend.evaluate.evaluator import contents
-from parakeet_py.frontend.evaluate.operation_text import operation_text
+from parakeet_py.frontend.evaluate.operation_text import function_of, operation_text
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
@@ -82,9 +84,12 @@ class Plan:
             self.dtype = np.dtype(site.result.dtype)
             self.flags = _flags(site.result.writeable)
 
-    def performer(self, hidden: bool) -> Perform:
-        """The function for this operation. `hidden`: globals have to be looked at afterwards."""
-        return _go_on(self) if self.site.operation == CONTINUE else _Writer(self, hidden).function()
+    def performer(self, function: FunctionType, hidden: bool) -> Perform:
+        """What does this operation, in frames that show its place. `hidden`: globals have to be looked at after it."""
+        if self.site.operation == CONTINUE:
+            return _go_on(self)
+        made: Perform = in_frames(_Writer(self, hidden).function(), self.site.trace, function)
+        return made
 
 
 def _go_on(plan: Plan) -> Perform:
@@ -148,9 +153,7 @@ class _Writer:
         self.log()
         self.check_and_store()
         self.put("return 0")
-        text = "def perform_call(state, ctx, arguments, results):\n" + "\n".join(self.lines)
-        exec(compile(text, __file__, "exec"), self.names)
-        made: Perform = self.names["perform_call"]
+        made: Perform = function_of(["state", "ctx", "arguments", "results"], self.lines, self.names)
         return made
 
     def look_at_lists(self, depth: int = 1) -> None:

@@ -12,13 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parakeet_py.base.errors import DeoptimizedError, MissingValue, exception_named, exception_with
-from parakeet_py.base.tracebacks import own_entry, placed
+from parakeet_py.base.frames.tracebacks import own_entry, placed, stand_in
 from parakeet_py.call.specialization_cache import FailureText, Native
-from parakeet_py.llvm.runtime.call_context import OPAQUE_RAISED, OUT_OF_MEMORY
+from parakeet_py.llvm.runtime.call_context import INTERRUPTED, OPAQUE_RAISED, OUT_OF_MEMORY
 from parakeet_py.llvm.safety.faults import FAULT, FAULTS
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import (
@@ -278,6 +278,7 @@ class Loaded:
             warn=self.warn,
             reads=reads,
             checked=checked,
+            budget=native.quick.budget if native.quick else 0,
         )
         times["load"] = time.perf_counter() - start
 
@@ -291,9 +292,12 @@ class Loaded:
 
         return warn(self.function, args, self.gate.flags)
 
-    def raise_failure(self, status: int, *words: Any) -> BaseException | None:
+    def raise_failure(self, status: int, *words: Any) -> BaseException | FrameType | None:
         """The exception that a status stands for (called by the gate with the six words of the context); None: Python
-        does the call, without what compiled code has handed back to it already."""
+        does the call, without what compiled code has handed back to it already. Of the one that a signal handler has
+        raised, a frame of the function."""
+        if status == INTERRUPTED:
+            return stand_in(*own_entry(self.function))
         if status == OUT_OF_MEMORY:
             return MemoryError("out of memory in compiled code").with_traceback(placed(own_entry(self.function)))
         if status == OPAQUE_RAISED:

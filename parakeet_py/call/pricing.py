@@ -22,8 +22,8 @@ from typing import Any, Final
 import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.call.dispatch.first_calls import COMPILER
 
+COMPILER: Final = "parakeet_py.call.compile"  # is loaded with the first compilation
 INSTRUCTION: Final = 30.0  # ns of one instruction of Python code
 ELEMENT: Final = 1.0  # ns of an element in an operator of NumPy's
 COMPILING: Final = 20e6, 1.5e6  # ns of compiling: of any function, of an instruction (median over the test programs)
@@ -33,6 +33,7 @@ FREE: Final = 0.1e9  # ns that it may take besides
 MAX_LEVELS: Final = 3  # of calls that are looked into
 MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
 MOST: Final = 2**63 - 1  # turns of a loop; an int may be too large for a float
+BEGUN: Final = time.perf_counter_ns() - time.process_time_ns()  # when the process has begun, about
 _OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
 
 

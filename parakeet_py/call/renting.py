@@ -20,11 +20,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from parakeet_py.call.dispatch.first_calls import DEEP, FirstCalls, are_small, gates_pay, unsized
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.call.dispatch.first_calls import DEEP, FirstCalls, gates_pay
 from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
-from parakeet_py.call.pricing import MOST, CodeSize, compile_cost, size_of, size_of_code
+from parakeet_py.call.pricing import BEGUN, MOST, CodeSize, compile_cost, size_of, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+from parakeet_py.signature.small_arguments import are_small, unsized
 
 if TYPE_CHECKING:
     from parakeet_py.call.load import Loaded
@@ -37,8 +39,6 @@ NANOSECONDS: Final = 10e6  # ...time in Python, after which a gate takes them
 MAX_GATES: Final = 8  # of one function
 DOUBT: Final = 16  # how much more a call must be expected to take, for each time what may be lost is lost
 LONGEST: Final = 2e9  # ns that compilations of a function may take, unless its calls have cost more in Python
-
-_BEGUN: Final = time.perf_counter_ns()
 
 
 class Account:
@@ -64,6 +64,7 @@ class Account:
         self.expected = 0.0  # nanoseconds of the last call that was looked at
         self.calls = 0
         self.running = 0  # calls that `run` is in
+        self.refused = False  # the last call that a gate was asked for is none that will be compiled
         self.measuring = False  # the next call runs in Python once more, so that its time is known
         self.looked = False  # for code on the disk
         self.loading = False  # a call has been let through to load such code
@@ -75,7 +76,7 @@ class Account:
         self.given = 0.0  # nanoseconds of those gates
         self.first = first  # takes the first calls, as long as there are no gates
         if first is not None:
-            self.gates.append(first)
+            self.gates.append(first if first.gate is None else first.gate)
             self.given = first.budget
         self.decision = ""
 
@@ -147,7 +148,7 @@ class Account:
 
     def is_doubtful(self) -> bool:
         """Would so much be lost that the process cannot afford it? Not if most of its time goes into this function."""
-        return compile_cost.strain(self.cost) > 1 and 2 * self.spent < time.perf_counter_ns() - _BEGUN
+        return compile_cost.strain(self.cost) > 1 and 2 * self.spent < time.perf_counter_ns() - BEGUN
 
     def described(self) -> str:
         """What calls have cost, and what compiling would."""
@@ -158,39 +159,50 @@ class Account:
         self.settle_gates()
         return self.decision or f"not compiled yet: {self.described()}"
 
+    @hidden
     def run(self, normal: Sequence[Any], call: Callable[[], Any]) -> Any:
         """Run a call in Python, and book what it takes."""
         self.settle_gates()
-        before = booked[0]
         self.running += 1
-        start = time.perf_counter_ns()
+        before, start = booked[0], time.perf_counter_ns()
         try:
             return call()
         finally:
-            taken = time.perf_counter_ns() - start
-            self.running -= 1
-            own = max(taken - (booked[0] - before), 0)  # calls within this one have been booked
-            booked[0] += own
-            self.settle_gates()
-            self.spent += own
-            self.total += own
-            self.calls += 1
-            kind = kind_of(normal)
-            if kind is not None:
-                self.last.pop(kind, None)
-                self.last[kind] = size_of(normal), taken
-                if len(self.last) > MAX_KINDS:
-                    self.last.pop(next(iter(self.last), None), None)
+            self.has_run(normal, before, start)
+
+    def has_run(self, normal: Sequence[Any], before: int, start: int) -> None:
+        """A call has run in Python; what was booked before, and when it began."""
+        taken = time.perf_counter_ns() - start
+        self.running -= 1
+        own = max(taken - (booked[0] - before), 0)  # calls within this one have been booked
+        booked[0] += own
+        self.settle_gates()
+        self.spent += own
+        self.total += own
+        self.calls += 1
+        kind = kind_of(normal)
+        if kind is not None:
+            self.last.pop(kind, None)
+            self.last[kind] = size_of(normal), taken
+            if len(self.last) > MAX_KINDS:
+                self.last.pop(next(iter(self.last), None), None)
 
     def gate_for(
-        self, normal: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any], in_front: bool = False
+        self,
+        normal: Sequence[Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        in_front: bool = False,
+        refused: bool = False,
     ) -> Any:
         """A gate to Python for calls like this one, if so many run there that it pays; else None.
 
         Until something is compiled, one gate takes calls of any shape, and before that what has taken the first calls.
         Recursive calls get one early: what is above a call on the stack here would soon be more than Python allows.
-        If gates stand `in_front` of machine code, they take calls it might take only if it lets many pass.
+        If gates stand `in_front` of machine code, they take calls it might take only if it lets many pass. `refused`:
+        such calls are not compiled next, whatever they cost.
         """
+        self.refused = refused
         if self.measuring:
             self.measuring = False
             return None
@@ -256,7 +268,7 @@ class Account:
         """Give gates what calls may take until it is decided anew."""
         self.settle_gates()
         budget = (self.price if self.looked else min(self.price, LOADING)) - self.spent
-        if budget <= 0 and self.is_doubtful():
+        if budget <= 0 and (self.refused or self.is_doubtful()):
             budget = max(FOLLOWING, self.spent / 4)
         for gate in self.gates:
             self.given -= gate.left
@@ -349,10 +361,12 @@ class Trial:
         self.target = AcceleratedFunction(loaded.function, self._missed)
         install(self.target, [loaded.gate])
 
+    @hidden
     def _missed(self, *normal: Any) -> Any:
         self.finish(True)
         return self.missed(normal)
 
+    @hidden
     def run(self, normal: tuple[Any, ...]) -> Any:
         """One more call."""
         size = size_of(normal)

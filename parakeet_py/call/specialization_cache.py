@@ -22,7 +22,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.base import extensions
-from parakeet_py.base.tracebacks import TraceEntry
+from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.signature.describe import describe_spec
 from parakeet_py.signature.results import Result
 from parakeet_py.signature.serialization import NotPortable, from_json, to_json
@@ -31,7 +31,7 @@ from parakeet_py.signature.specs import FunctionSpec, Signature, Spec, StaticSpe
 if TYPE_CHECKING:
     from parakeet_py.llvm.engine.disk_cache import Entry
 
-FORMAT = 6
+FORMAT = 7
 
 
 class FailureText(NamedTuple):
@@ -52,10 +52,19 @@ class FailureText(NamedTuple):
         return self.exception == "Deoptimize" or self.message == OVERFLOW
 
 
+class Tier(NamedTuple):
+    """What quick code takes: calls for so many nanoseconds, whose ints and extents are at most these, by their slots
+    (see `dispatch.tiers`)."""
+
+    budget: int
+    limits: dict[int, int]
+
+
 class Native(NamedTuple):
     """All that is needed to run a specialization: object code and what stands around it.
 
-    If it is `guarded`, the code is for the usual extents only, and its gate lets other calls pass.
+    If it is `guarded`, the code is for the usual extents only, and its gate lets other calls pass. If it is `quick`, it
+    is not optimised.
     """
 
     object_bytes: bytes
@@ -64,6 +73,7 @@ class Native(NamedTuple):
     failures: tuple[FailureText, ...]
     symbols: tuple[str, ...]
     guarded: bool = False
+    quick: Tier | None = None
 
 
 def code_parts(code: CodeType) -> tuple[object, ...]:
@@ -253,7 +263,9 @@ def native_of(entry: Entry, signature: Signature) -> Native:
         for name, message, code, place, trace in data["failures"]
     )
     symbols = tuple(data["symbols"])
-    return Native(entry.payload, relaxed, from_json(data["result"]), failures, symbols, bool(data["guarded"]))
+    quick = data["quick"]
+    tier = Tier(int(quick[0]), {int(slot): int(limit) for slot, limit in quick[1]}) if quick else None
+    return Native(entry.payload, relaxed, from_json(data["result"]), failures, symbols, bool(data["guarded"]), tier)
 
 
 def metadata_of(native: Native) -> dict[str, Any]:
@@ -265,6 +277,7 @@ def metadata_of(native: Native) -> dict[str, Any]:
         "failures": [[*failure[:-1], [list(entry) for entry in failure.trace]] for failure in native.failures],
         "symbols": list(native.symbols),
         "guarded": native.guarded,
+        "quick": native.quick and [native.quick.budget, list(native.quick.limits.items())],
     }
 
 

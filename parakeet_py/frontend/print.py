@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from parakeet_py.base import grammar
+from parakeet_py.base.positions import Line
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ssa import Block, Const, Function, Let, Op, Operand, Var
 
@@ -30,19 +31,26 @@ def format_function(function: Function, *, positions: bool = False, names: Liter
     """
     printer = _Printer(positions, names == "short")
     printer.function(function, 0)
-    return "\n".join(printer.lines)
+    return "\n".join([line.text for line in printer.lines])
+
+
+def lines_of(function: Function) -> list[Line]:
+    """The text of a function, line by line."""
+    printer = _Printer(False, False)
+    printer.function(function, 0)
+    return printer.lines
 
 
 class _Printer:
     def __init__(self, positions: bool, short: bool) -> None:
         self.positions, self.short = positions, short
-        self.lines: list[str] = []
+        self.lines: list[Line] = []
         self.numbers: dict[Var, int] = {}
 
     def line(self, depth: int, text: str, let: Let | None = None) -> None:
         if self.positions and let is not None:
             text = f"{text}  # {let.pos.line}:{let.pos.column}"
-        self.lines.append("    " * depth + text)
+        self.lines.append(Line("    " * depth + text, None if let is None else let.pos))
 
     def operand(self, operand: Operand) -> str:
         if isinstance(operand, Const):

@@ -226,9 +226,12 @@ class BuildSlice:
 
 @record
 class BuildTuple:
+    """A tuple, or (`hashed`) a set that is written behind `in`: nothing else ever sees that."""
+
     TEXT = "tuple ({items})"
 
     items: tuple[Item, ...]
+    hashed: bool = False
 
 
 @record

@@ -34,7 +34,7 @@ from parakeet_py.typed_ir.ir import (
     Var,
 )
 
-KINDS = ("serial", "vector", "independent")
+KINDS = ("serial", "vector", "independent", "lanes", "few")
 LANES = ("thread", "block", "threads", "blocks", "lane")
 UPDATES = ("add", "sub", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor")
 ATOMICS = (*UPDATES, "exchange", "compare", "load", "store")

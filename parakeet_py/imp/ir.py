@@ -277,7 +277,8 @@ class If:
 
 @record
 class For:
-    """index = start, start+step, ... before stop. `kind`: serial, independent or vector."""
+    """index = start, start+step, ... before stop. `kind`: serial; independent; vector; lanes (a vector loop from 0 to a
+    small constant, all at once); few (a serial loop with hardly any iterations)."""
 
     index: BoundIndex
     start: Index
@@ -289,11 +290,12 @@ class For:
 
 @record
 class While:
-    """Run `head`, leave unless `condition` (a value bound in head, or a constant), run `body`, again."""
+    """Run `head`, leave unless `condition` (a value bound in head, or a constant), run `body`, again; `few` times."""
 
     head: Block
     condition: Truth
     body: Block
+    few: bool = False
 
 
 @record

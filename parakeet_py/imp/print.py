@@ -17,51 +17,59 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from parakeet_py.base import grammar
+from parakeet_py.base.positions import Line
 from parakeet_py.imp import ir
 from parakeet_py.imp.ir import Block, Function, Let
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Operand
 from parakeet_py.typed_ir.print import format_operand, format_view
 
-_INDENT = "    "
-
 
 def format_function(function: Function) -> str:
-    lines: list[str] = []
+    return "".join([f"{line.text}\n" for line in lines_of(function)])
+
+
+def lines_of(function: Function) -> Iterator[Line]:
+    """The text of a function, line by line."""
     for one in (function, *function.procedures):
         params = ", ".join(f"{param!r}: {param.type!r}" for param in one.params)
-        lines.append(f"def {one.name}({params}):")
-        lines += [_INDENT + line for line in _block(one.body)]
+        yield Line(f"def {one.name}({params}):")
+        for line in _block(one.body):
+            yield line.indented()
         if one.results:
-            lines.append(f"{_INDENT}return {_list(one.results)}")
+            yield Line(f"    return {_list(one.results)}")
     for code, site in enumerate(function.failures):
         if code:
-            failure = site.failure
-            lines.append(f"failure {code}: {failure.exception}({failure.message!r}) at line {site.pos.line}")
-    return "\n".join(lines) + "\n"
+            failure = f"{site.failure.exception}({site.failure.message!r}) at line {site.pos.line}"
+            yield Line(f"failure {code}: {failure}", site.pos)
 
 
 def format_statement(statement: ir.Statement) -> str:
-    return "\n".join(_statement(statement))
+    return "\n".join([line.text for line in _lines(statement)])
 
 
 def _list(operands: Iterable[Operand]) -> str:
     return ", ".join([format_operand(operand) for operand in operands])
 
 
-def _block(block: Block) -> Iterator[str]:
+def _block(block: Block) -> Iterator[Line]:
     if not block.statements:
-        yield "pass"
+        yield Line("pass")
     for statement in block.statements:
-        yield from _statement(statement)
+        yield from _lines(statement)
 
 
-def _indented(block: Block) -> Iterator[str]:
-    for line in _block(block):
-        yield _INDENT + line
+def _lines(statement: ir.Statement) -> Iterator[Line]:
+    for part in _statement(statement):
+        if isinstance(part, Block):
+            for line in _block(part):
+                yield line.indented()
+        else:
+            yield Line(part, getattr(statement, "pos", None))
 
 
-def _statement(statement: ir.Statement) -> Iterator[str]:
+def _statement(statement: ir.Statement) -> Iterator[str | Block]:
+    """The lines of a statement, and its blocks, which are indented."""
     match statement:
         case Let(out, rhs, _, reassoc):
             yield f"{out!r}: {out.type!r} = {'~' if reassoc else ''}{_rhs(rhs)}"
@@ -69,31 +77,31 @@ def _statement(statement: ir.Statement) -> Iterator[str]:
             yield f"cell {cell!r}: {cell.type!r}" + ("" if init is None else f" := {format_operand(init)}")
         case ir.If(condition, then, orelse):
             yield f"if {format_operand(condition)}:"
-            yield from _indented(then)
+            yield then
             if orelse.statements:
                 yield "else:"
-                yield from _indented(orelse)
+                yield orelse
         case ir.For(index, start, stop, step, body, kind):
             by = "" if getattr(step, "value", None) == 1 else f" by {format_operand(step)}"
             name = "for" if kind == "serial" else kind
             yield f"{name} {index!r} in {format_operand(start)} .. {format_operand(stop)}{by}:"
-            yield from _indented(body)
+            yield body
         case ir.While(head, condition, body):
             yield "while:"
-            yield from _indented(head)
-            yield f"{_INDENT}leave unless {format_operand(condition)}"
-            yield from _indented(body)
+            yield head
+            yield f"    leave unless {format_operand(condition)}"
+            yield body
         case ir.Parallel(lo, hi, extent, grain, work, body, name):
             numbers = f"grain {format_operand(grain)}, work {format_operand(work)}"
             yield f"parallel {name} [{lo!r}, {hi!r}) of {format_operand(extent)}, {numbers}:"
-            yield from _indented(body)
+            yield body
         case ir.Routine(failed, name, outs, ins):
             bound = "" if failed is None else f"{failed!r}: {failed.type!r} = "
             yield f"{bound}{_list(outs)} := {name}({_list(ins)})"
         case ir.Grid(blocks, threads, body, name, contract):
             fused = ", products fused with sums" if contract else ""
             yield f"grid {name}, {format_operand(blocks)} blocks of {threads} threads{fused}:"
-            yield from _indented(body)
+            yield body
         case ir.WarpProduct(sums, tile, left, right):
             factors = " times ".join(f"{factor.array!r}[{_list(factor.at)}...]" for factor in (left, right))
             yield f"warp adds {factors}, {tile.depth} deep, to {', '.join(map(repr, sums))}"

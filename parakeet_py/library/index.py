@@ -175,7 +175,7 @@ HELPERS = {  # helpers the compiler calls by name
     "math.cmath_functions": "complex_power",
     "arrays.creation": "all_fit",
     "math.elementary": "set_part",
-    "python.hash_tables": "distinct empty_table find_entry table_of",
+    "python.hash_tables": "are_entries chosen_entries distinct empty_table entries_of_both find_entry table_of",
     "python.heaps": "heap_all heap_down heap_up sorted_place_left sorted_place_right",
     "math.integer_functions": "int_bit_count int_bit_length int_pow",
     "arrays.iteration": "vectorized",
@@ -184,7 +184,7 @@ HELPERS = {  # helpers the compiler calls by name
     "math.real_ufunc_loops": "int_power int_quotient",
     "arrays.shape": "reshaped_memory",
     "python.standard_library": "partial_of",
-    "reductions.ufunc_methods": "all_items chosen_items counted joined_items lazy_all lazy_any lazy_items lazy_next "
+    "reductions.ufunc_methods": "counted lazy_all lazy_any lazy_items lazy_next "
     "lazy_next_or of_tuples python_all python_any python_dict python_list python_list_part "
     "python_max python_min python_sum python_sum_int python_sum_rows",
 }

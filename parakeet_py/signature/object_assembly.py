@@ -37,7 +37,7 @@ class ContainerT:
     defaults).
 
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
-    not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from an `ArraysV`.
+    not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from a ragged one.
     rows_of: a list of lists, from where each begins (and the last one ends) in a list of all their items; empty_lists:
     of so many empty ones. range_after: an iterator over what follows an item of a range; items_after: over what follows
     so many items.

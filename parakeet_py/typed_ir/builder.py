@@ -294,6 +294,13 @@ class Builder:
             return abs(operand.value) <= SMALL
         return operand in self.small or self.form_is_small(self.form(operand))
 
+    def as_count(self, operand: ir.Operand) -> ir.Operand:
+        """An operand that is known to be a count of things in memory: small, and not negative."""
+        if isinstance(operand, ir.Var):
+            self.nonnegative.add(operand)
+            self.small.add(operand)
+        return operand
+
     def index_add(self, left: ir.Operand, right: ir.Operand, sign: int = 1) -> ir.Operand:
         return self.from_form(combine_forms(self.form(left), self.form(right), sign))
 
@@ -353,6 +360,8 @@ class Builder:
         self._clamped(result, left, right, self.upper)
         if self.at_least_zero(self.form(left)) and self.at_least_zero(self.form(right)):
             self.nonnegative.add(result)
+            if self.is_small(left) or self.is_small(right):
+                self.small.add(result)
         return result
 
     def index_max(self, left: ir.Operand, right: ir.Operand) -> ir.Operand:

@@ -33,11 +33,13 @@ from parakeet_py.typed_ir.passes.checks.equal_extents import version_equal_exten
 from parakeet_py.typed_ir.passes.checks.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
 from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
+from parakeet_py.typed_ir.passes.loops.collapse import collapse_maps
 from parakeet_py.typed_ir.passes.loops.counted_while import count_loops
 from parakeet_py.typed_ir.passes.loops.counter_rebase import count_from_zero
 from parakeet_py.typed_ir.passes.loops.interchange import interchange_loops
 from parakeet_py.typed_ir.passes.loops.licm import move_invariants
 from parakeet_py.typed_ir.passes.loops.parallelize import parallelize
+from parakeet_py.typed_ir.passes.loops.products import raise_to_products
 from parakeet_py.typed_ir.passes.loops.scalar_replacement import promote_elements
 from parakeet_py.typed_ir.passes.loops.unroll import unroll_loops, unroll_maps, unroll_reductions
 from parakeet_py.typed_ir.passes.scalar.abs_comparisons import compare_squares
@@ -62,9 +64,11 @@ class Pass:
 
 _LOOPS = ("equal-extents", "hoist-checks")
 _OPERATORS = (
+    "products",
     "parallelize",
     "unroll-loops",
     "fuse",
+    "collapse",
     "unroll-reductions",
     "fuse-again",
     "interchange",
@@ -85,11 +89,13 @@ PASSES: tuple[Pass, ...] = (
     Pass("hoist-checks", "test the checks of a loop before it, in a copy for when they hold", hoist_checks),
     Pass("simplify-loops", "drop the checks that now hold", simplify, _LOOPS),
     Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code, _LOOPS),
+    Pass("products", "compute the dot products of loops by matrix products", raise_to_products),
     Pass("promote", "hand on the elements that loops read and write in every turn", promote_elements),
     Pass("parallelize", "turn independent loops into operators", parallelize),
     Pass("unroll-loops", "write out inner loops of a few turns", unroll_loops),
     Pass("simplify-turns", "decide what the turns decide", simplify, ("unroll-loops",)),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
+    Pass("collapse", "join operators that contain little but another one", collapse_maps),
     Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
     Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions, ("unroll-reductions",)),
     Pass("fuse-again", "fuse what has become pointwise", fuse, ("unroll-reductions",)),

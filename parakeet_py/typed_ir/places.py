@@ -7,7 +7,7 @@ the function that it is a position in, and the place from which that function wa
 from __future__ import annotations
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.tracebacks import TraceEntry
+from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.frontend.ssa import Function, Pos
 
 

@@ -17,19 +17,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from parakeet_py.base import grammar
+from parakeet_py.base.positions import Line
 from parakeet_py.base.types import Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var
 
-_INDENT = "    "
-
 
 def format_function(function: Function) -> str:
+    return "".join([f"{line.text}\n" for line in lines_of(function)])
+
+
+def lines_of(function: Function) -> Iterator[Line]:
+    """The text of a function, line by line."""
     params = ", ".join(_typed(param) for param in function.params)
-    head = f"def {function.name}({params}):" + ("" if function.disjoint else "  # parameters may overlap")
-    text = "\n".join([head, *_indented(_block(function.body, "return"))]) + "\n"
+    yield Line(f"def {function.name}({params}):" + ("" if function.disjoint else "  # parameters may overlap"))
+    for line in _block(function.body, "return"):
+        yield line.indented()
     library = [_declaration(one) for one in function.procedures if one.library]
-    return "\n".join([text, *library, *[format_function(one) for one in function.procedures if not one.library]])
+    yield from map(Line, ["", *library] if library else [])
+    for one in function.procedures:
+        if not one.library:
+            yield Line("")
+            yield from lines_of(one)
 
 
 def _declaration(procedure: Function) -> str:
@@ -40,7 +49,7 @@ def _declaration(procedure: Function) -> str:
 
 
 def format_statement(let: Let) -> str:
-    return "\n".join(_statement(let))
+    return "\n".join([line.text for line in _statement(let)])
 
 
 def format_view(op: ir.View) -> str:
@@ -69,26 +78,25 @@ def _list(operands: Iterable[Operand]) -> str:
     return ", ".join(format_operand(operand) for operand in operands)
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield _INDENT + line
-
-
-def _block(block: Block, ending: str) -> Iterator[str]:
+def _block(block: Block, ending: str) -> Iterator[Line]:
     for let in block.statements:
         yield from _statement(let)
     if block.results:
-        yield f"{ending} {_list(block.results)}"
+        yield Line(f"{ending} {_list(block.results)}")
     elif not block.statements:
-        yield "pass"
+        yield Line("pass")
 
 
-def _statement(let: Let) -> Iterator[str]:
+def _statement(let: Let) -> Iterator[Line]:
     outs = ", ".join(_typed(out) for out in let.outs)
-    lines = _op(let.op)
-    first = next(lines)
-    yield f"{outs} = {first}" if outs else first
-    yield from lines
+    head = f"{outs} = " if outs else ""
+    for part in _op(let.op):
+        if isinstance(part, Block):
+            for line in _block(part, "yield"):
+                yield line.indented()
+        else:
+            yield Line(head + part, let.pos)
+        head = ""
 
 
 def _space(indices: Iterable[Var], extents: Iterable[Operand]) -> str:
@@ -99,12 +107,13 @@ def _gates(params: Iterable[Var], inits: Iterable[Operand]) -> str:
     return ", ".join(f"{_typed(param)} = {format_operand(init)}" for param, init in zip(params, inits, strict=False))
 
 
-def _combine(inits: tuple[Operand, ...], combine: ir.Lambda) -> Iterator[str]:
+def _combine(inits: tuple[Operand, ...], combine: ir.Lambda) -> Iterator[str | Block]:
     yield f"combine from {_list(inits)} with {', '.join(map(_typed, combine.params))}:"
-    yield from _indented(_block(combine.body, "yield"))
+    yield combine.body
 
 
-def _op(op: Op) -> Iterator[str]:
+def _op(op: Op) -> Iterator[str | Block]:
+    """The lines of an operator, and its blocks, which are indented."""
     match op:
         case ir.Cast(arg):
             yield f"cast {format_operand(arg)}" + (f" from {arg.type!r}" if isinstance(arg.type, Scalar) else "")
@@ -112,44 +121,44 @@ def _op(op: Op) -> Iterator[str]:
             yield format_view(op)
         case ir.If(condition, then, orelse):
             yield f"if {format_operand(condition)}:"
-            yield from _indented(_block(then, "yield"))
+            yield then
             yield "else:"
-            yield from _indented(_block(orelse, "yield"))
+            yield orelse
         case ir.For(index, start, stop, step, params, inits, body, stoppable):
             carried = f" with {_gates(params, inits)}" if params else ""
             loop = "stoppable for" if stoppable else "for"
             yield f"{loop} {index!r} in range({_list((start, stop, step))}){carried}:"
-            yield from _indented(_block(body, "yield"))
+            yield body
         case ir.While(params, inits, condition, body, stoppable):
             carried = f" with {_gates(params, inits)}" if params else ""
             yield ("stoppable while" if stoppable else "while") + f"{carried}:"
-            yield from _indented(_block(condition, "yield"))
+            yield condition
             yield "do:"
-            yield from _indented(_block(body, "yield"))
+            yield body
         case ir.Check(condition, failure, args):
             shown = f", {_list(args)}" if args else ""
             yield f"check {format_operand(condition)} else {failure.exception}({failure.message!r}{shown})"
         case ir.Map(extents, indices, body):
             yield f"map {_space(indices, extents)}:"
-            yield from _indented(_block(body, "yield"))
+            yield body
         case ir.Reduce(extents, indices, reduced, reduced_indices, body, inits, combine, runs):
             kept = f"{_space(indices, extents)} over " if extents else ""
             order = f" in runs {_list(runs)}" if runs else ""
             yield f"reduce {kept}{_space(reduced_indices, reduced)}{order}:"
-            yield from _indented(_block(body, "yield"))
+            yield body
             yield from _combine(inits, combine)
         case ir.Scan(extents, indices, axis, body, inits, combine, inclusive):
             yield f"scan {'' if inclusive else 'exclusive '}{_space(indices, extents)} along {axis}:"
-            yield from _indented(_block(body, "yield"))
+            yield body
             yield from _combine(inits, combine)
         case ir.Compress(extents, indices, body):
             yield f"compress {_space(indices, extents)}:"
-            yield from _indented(_block(body, "yield"))
+            yield body
         case ir.Scatter(target, extents, indices, body, combine):
             yield f"scatter into {target!r} {_space(indices, extents)}:"
-            yield from _indented(_block(body, "yield"))
+            yield body
             yield f"combine with {', '.join(map(_typed, combine.params))}:"
-            yield from _indented(_block(combine.body, "yield"))
+            yield combine.body
         case ir.Call(procedure, args, stores):
             into = f" storing into {', '.join(format_operand(args[position]) for position in stores)}" if stores else ""
             yield f"call {procedure}({_list(args)}){into}"

@@ -153,11 +153,14 @@ def _several(results: Operand | Sequence[Operand] | None) -> tuple[Operand, ...]
 
 
 def linear_value(writer: Writer, form: Linear) -> Operand:
-    """Emit the value of a linear form that is known not to overflow."""
-    total: Operand | None = None
-    for var, k in form.terms:
-        term: Operand = var if k == 1 else writer.prim("mul", var, index_const(k), type_=PYINT)
-        total = term if total is None else writer.prim("add", total, term, type_=PYINT)
-    if total is None:
+    """Emit the value of a linear form that is known not to overflow, nor the sum of what is added in it."""
+    total: Operand | None = index_const(form.constant) if form.constant > 0 else None
+    for var, k in sorted(form.terms, key=lambda term: term[1] < 0):
+        term: Operand = var if abs(k) == 1 else writer.prim("mul", var, index_const(abs(k)), type_=PYINT)
+        if total is None and k < 0:
+            total = index_const(0)
+        name = "add" if k > 0 else "sub"
+        total = term if total is None else writer.prim(name, total, term, type_=PYINT)
+    if total is None or not form.terms:
         return index_const(form.constant)
-    return total if form.constant == 0 else writer.prim("add", total, index_const(form.constant), type_=PYINT)
+    return total if form.constant >= 0 else writer.prim("sub", total, index_const(-form.constant), type_=PYINT)

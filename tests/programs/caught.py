@@ -664,3 +664,16 @@ def arguments_of_a_power_out_of_range(a, b):
         return error.args, str(error)
     except ZeroDivisionError as error:
         return error.args
+
+
+@program([(np.array([1, 254], "u1"), k) for k in (0, 3)], opaque=None, fell_back=None)
+def defaults_of_a_function_made_in_try(x, k):
+    try:
+
+        def pair(v, w=x[k], *, z=6 // (k - 3)):
+            return v, w, z
+
+        found = pair(2)
+    except IndexError:
+        found = "index"
+    return found

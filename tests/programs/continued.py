@@ -347,3 +347,18 @@ def handlers_around_ints(x, n):
     except (OverflowError, ValueError):
         y = z = -1
     return y, z
+
+
+@program([(arr("f8", 4), 3), (arr("f8", 4), 2**40), (arr("f4", 300), -(2**62))], mutates=(0,))
+def leaves_64_bits_before_a_store(x, k):
+    m = k * k
+    x /= 2
+    return [m, 1.5], x[0]
+
+
+@program([(arr("f8", 4), 3), (arr("f8", 4), 2**40)], mutates=(0,))
+def leaves_64_bits_behind_a_store(x, k):
+    x /= 2
+    m = k * k
+    x += 1
+    return [m, 1.5], x[0]

@@ -178,3 +178,26 @@ def medians_of_numbers(x):
 def weighed_or_nothing(x):
     """Nothing is counted as integers, whatever it weighs."""
     return np.bincount(x, weights=x * 0.5, minlength=2)
+
+
+@program(
+    [(arr("u1", 2), 1), (arr("u1", 2), 2), (np.array([2**64 - 1], "u8"), 2), (np.array([True]), 1), (arr("f4", 1), 1)],
+    opaque=None,
+    fell_back=None,
+)
+def counted_from_numbers_of_other_types(x, k):
+    first = x[0] if k > 1 else True
+    total = 0
+    for i, _ in enumerate([1.5, 2], first):
+        total = total + i * 2
+    return total, list(enumerate([1.5, 2], first)), i
+
+
+@program([(np.uint64(2**64 - 1),), (np.int8(-3),), (True,), (2**63,)], opaque=None, fell_back=None)
+def counted_from_a_number(first):
+    return [(i, v) for i, v in enumerate((1.5, 2), first)]
+
+
+@program([(np.True_,), (1.5,), (None,)], opaque=None, fell_back=None, raises=TypeError, message=True)
+def counted_from_what_is_no_integer(first):
+    return list(enumerate((1.5, 2), start=first))

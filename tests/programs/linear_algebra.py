@@ -37,8 +37,15 @@ VECTORS = [
 LARGE = [large(arr("f8", 130, 70), arr("f8", 70, 90)), large(arr("f4", 100, 100, layout="F"), arr("f4", 100, 100))]
 
 
-@program([*SQUARE, *RECTANGULAR, *LARGE], regrouped=16)
+@program([*SQUARE, *RECTANGULAR], regrouped=16)
 def matrix_product(a, b):
+    return a @ b
+
+
+# Threads of ours and of NumPy's BLAS cut large products at different rows, and on some processors the kernels of BLAS
+# add in another order at the end of a part.
+@program(LARGE, sums=16)
+def large_matrix_product(a, b):
     return a @ b
 
 

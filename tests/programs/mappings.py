@@ -341,6 +341,23 @@ def sets_by_methods(a, b):
     return parts, s.issubset(t), s.issuperset(t), s.isdisjoint(t), 2 in s & t
 
 
+@program([(4, 5), (0, 3), (3, 0), (0, 0), (6, 6)])
+def sets_of_pairs_and_floats(n, m):
+    """Operators on sets whose items have several columns, or are floats (two zeros are one), or that are empty."""
+    pairs, others = set(), set()
+    halves, quarters = set(), set()
+    for k in range(n):
+        pairs.add((k, 2 * k))
+        halves.add(-0.5 * k)
+    for k in range(m):
+        others.add((k, 3 * k))
+        quarters.add(0.25 * k - 1.0)
+    one = len(pairs | others), sorted(pairs & others), sorted(others - pairs), sorted(pairs ^ others)
+    two = len(halves | quarters), sorted(quarters & halves), sorted(halves - quarters), sorted(halves ^ quarters)
+    tests = pairs <= others, pairs < others, pairs == others, halves >= quarters, halves != quarters
+    return one, two, tests, (0, 0) in pairs & others, -0.5 in halves | quarters, 7.0 in halves ^ quarters
+
+
 @program([(5, 11), (7, 3)])
 def fewest_parts(n, amount):
     fewest = [0] + [float("inf")] * amount
@@ -398,3 +415,29 @@ def looked_for_without_a_hash(x, k):
 def looked_for_in_lists_and_dicts(x, k):
     some = {0: 1, 2: 2}
     return k in some, (k, 1) in {(0, 1): 3}, np.where(k > 1, x[0], 0.5) in [1.5, 2], x[1] in some
+
+
+@program(
+    [(arr("f8", 2),), ([1, 2],), ((arr("f8", 2), 1),)], opaque=None, fell_back=None, raises=TypeError, message=True
+)
+def looked_for_in_a_set_written_there(x):
+    return x in {1, 2}
+
+
+@program([(3, 1)], opaque=None, fell_back=None, raises=TypeError, message=True)
+def lists_in_a_set_written_there(x, k):
+    return x in {k, (1, [k])}
+
+
+@program(
+    [(one, k) for one in (np.float32(0.1), 0.1, 1, True, np.int64(2**53 + 1), 2.0**53, (1, 2)) for k in (1, 3)],
+    opaque=None,
+    fell_back=None,
+)
+def equal_by_hash(x, k):
+    return (
+        x in {0.1, 2.0**53, k},
+        x not in {k, 2**53, (1.0, 2)},
+        (x, k) in {(0.1, 1), (2.0**53, k)},
+        x in (0.1, 2.0**53),
+    )

@@ -325,3 +325,10 @@ def taken_where_nothing_knows_the_kind(r, k):
     except (OverflowError, TypeError, IndexError):
         some = "caught"
     return some, m
+
+
+@program([(np.array([200, 3], "u1"), k, j) for k in (0, 1, 2) for j in (0, 1)], opaque=None)
+def more_types_than_one_name_has(x, k, j):
+    m = 1j if k == 0 else 2 if k == 1 else x[0]
+    n = 0.1 if j == 0 else np.float32(3)
+    return m + n, n * m

@@ -360,3 +360,10 @@ def goertzel(samples, frequencies, rate):
 )
 def order_of_complex_scalars(a, b):
     return a < b, a <= b, a > b, b >= a, min(a, b), max(b, a)
+
+
+@program([(np.array([200, 3], "u1"), k, j) for k in (1, 0, 2) for j in (0, 1) if k != 2 or j == 0], opaque=None)
+def powers_of_two_beyond_float16(x, k, j):
+    m = np.uint64(2**63) if k == 0 else 2**62 if k == 1 else x[1]
+    n = np.float16(3) if j == 0 else 300
+    return m % n

@@ -181,6 +181,11 @@ def floor_of_non_finite(x):
     return math.floor(x)
 
 
+@program(each([np.int64(2**53 + 1), np.int64(-(2**53) - 1), np.uint64(2**53 + 1), np.int32(7), 2**53 + 1]))
+def floor_of_integers(x):
+    return math.floor(x), math.ceil(x)
+
+
 @program(
     [(3, 5), (2.5, 1), (1, 1.0), (1.0, 1), (math.nan, 1.0), (1.0, math.nan), (-0.0, 0.0), (True, 0), (np.float32(2), 3)]
 )

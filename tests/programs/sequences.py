@@ -1,5 +1,7 @@
 """Tuples, lists, zip, enumerate, reversed and comprehensions."""
 
+import math
+
 import numpy as np
 
 from tests.arrays import arr
@@ -523,3 +525,34 @@ def ranges_and_slices_as_results(n, i, j):
     x = range(10, n, 3) if n > 9 else range(n, -4, -2)
     parts = x[i:], x[:j], x[i:j:2], x[::-1], x[j:i:-2], x[::2][::-1]
     return x, parts, [slice(n), slice(i, None, j)], {"all": range(n)}, sum(x[1:]), [k for k in x[:-1]], np.s_[i:, ...]
+
+
+@program([(1,)], opaque=None, fell_back=None)
+def known_numbers_that_are_none(k):
+    one, other = float("nan"), float("nan")
+    return (
+        math.nan in (math.nan, k),
+        math.nan in (np.nan, k),
+        one in {other},
+        one in [k, one],
+        [one].count(one),
+        {one: k}.get(one),
+        {one: k}[one],
+        (math.nan,) == (math.nan,),
+        (one, k) == (other, k),
+    )
+
+
+@program([(math.nan, 3), (1.5, 3), (1.5, 2)], opaque=None, fell_back=None)
+def one_object_that_is_no_number(x, k):
+    m = x if k > 2 else 3
+    found = [x]
+    for _ in range(k):
+        found.append(x)
+    return m in (x,), (m, k) == (x, k), (m, k) < (x, k), x in found, found.count(x), (x - x) in (x * 2, 1.5)
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def tuples_of_one_array(a):
+    t = (a, 1)
+    return t == t, t == (a, 1), (a,) != (a,), [a, 2] < [a, 3], a in (a, 1)

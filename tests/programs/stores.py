@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tests.arrays import arr, variants
-from tests.corpus import case, program, raising
+from tests.corpus import case, large, program, raising
 
 VECTORS = variants(arr("f8", 8), "f4 i4", "reversed stepped")
 MATRICES = variants(arr("f8", 4, 5), "f4 i4", "F stepped reversed transposed")
@@ -618,3 +618,43 @@ def nested_sequences_stored(a, row, k):
     a[[0, 1]] = [[row]]
     if k == 2:
         a[..., 0] = [[1.0, 2.0, 3.0]]
+
+
+@program(
+    [
+        (arr("f8", 4, 3), arr("f8", 4), arr("f8", 3)),
+        (arr("i4", 4, 3, layout="F"), arr("i4", 4), arr("i4", 3)),
+        (arr("f8", 0, 3), arr("f8", 0), arr("f8", 3)),
+        (arr("f8", 4, 0, layout="stepped"), arr("f8", 4), arr("f8", 0)),
+        large(arr("f8", 300, 200), arr("f8", 300), arr("f8", 200)),
+        lambda: (lambda a: (a, a[:, 0], a[0]))(arr("f8", 4, 4).make()),
+    ],
+    mutates=(0, 1, 2),
+)
+def columns_one_by_one(a, q, r):
+    kept = np.zeros(a.shape[1], a.dtype)
+    for j in range(a.shape[1]):
+        kept[j] = r[j]
+        a[:, j] -= q * r[j]
+        kept[j] += 1
+    return kept
+
+
+@program([(arr("f8", 4, 3),), (arr("f8", 0, 0),), large(arr("f8", 300, 200))], mutates=(0,))
+def columns_by_their_own_elements(a):
+    for j in range(a.shape[1]):
+        a[:, j] += a[-1, j]
+        first = a[0, j]
+        a[:, j] -= first
+        a[0, j] = first
+
+
+@program([(arr("f8", 4, 3),), (arr("f8", 0, 3),), large(arr("f8", 300, 200))], mutates=(0,))
+def columns_and_what_they_become(a):
+    sums = np.zeros(a.shape[1])
+    for j in range(a.shape[1]):
+        before = sums[j] + 2
+        a[:, j] *= before
+        if a.shape[0] > 0:
+            sums[j] = a[0, j] + before
+    return sums

@@ -229,3 +229,16 @@ def none_in_the_first_turn(n):
         total += last * 2
         last = i
     return total
+
+
+@program([(k, j) for k in (0, 1, 2) for j in (0, 1)], opaque=None)
+def counted_among_other_kinds(k, j):
+    m = None if k == 1 else 3 if k == 0 else 1j
+    n = None if j == 1 else 3
+    return [m, j].count(m), [m, 1].count(None), (m, n).count(3), [m, n].count(m), (m, n) == (n, m), m in (n,)
+
+
+@program([(k, j) for k in (0, 1, 2) for j in (0, 1)], opaque=None)
+def texts_counted_among_other_kinds(k, j):
+    m = "a" if k == 1 else 3 if k == 0 else None
+    return [m, j].count(m), [m, "a"].count("a"), m in [m, "a"], (m,) == (None,), [None, m].count(m)

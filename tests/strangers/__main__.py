@@ -24,6 +24,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+MARK = "replayed: "  # as in `replay`, which is not imported here: it imports the compiler
+IMPORTS = 8  # after the first one, which may compile sources
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("PyWavelets=pywt", "tensorly", "quantities", "scikit-fuzzy=skfuzzy", "pykalman", "filterpy", "einops")
 
@@ -39,10 +41,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     names = [one.partition("=") for one in given.packages]
-    rows = [run(name, module or name, given) for name, _, module in names]
+    rows = []
+    for name, _, module in names:
+        rows.append(run(name, module or name, given))
+        if given.json is not None:
+            given.json.write_text(json.dumps(rows, indent=1))
     show(rows)
-    if given.json is not None:
-        given.json.write_text(json.dumps(rows, indent=1))
 
 
 def run(name: str, module: str, given: argparse.Namespace) -> dict[str, Any]:
@@ -97,7 +101,7 @@ def run(name: str, module: str, given: argparse.Namespace) -> dict[str, Any]:
 def imports(module: str, place: Path, more: dict[str, str]) -> float:
     """Seconds of CPU time that importing a package takes, the shortest of some."""
     command = [sys.executable, "-c", f"import numpy, tests.strangers.plugin, {module}"]
-    return min(measured(command, place, more, 300)[0] for _ in range(3))
+    return min(measured(command, place, more, 300)[0] for _ in range(1 + IMPORTS))
 
 
 def measured(command: list[str], place: Path, more: dict[str, str], timeout: float) -> tuple[float, float]:
@@ -117,7 +121,17 @@ def suite(module: str, place: Path, more: dict[str, str], timeout: float) -> dic
     report = place.with_name(f"{place.name}.xml")
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-p", "tests.strangers.plugin", "--pyargs", module, "-q"]
-    command += ["--maxfail=10000", "-p", "no:cacheprovider", f"--junitxml={report}", "-o", "addopts=", "-W", "ignore"]
+    command += [
+        "--maxfail=10000",
+        "--continue-on-collection-errors",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={report}",
+        "-o",
+        "addopts=",
+        "-W",
+        "ignore",
+    ]
     command += ["-c", os.devnull, f"--rootdir={place}"]
     seconds, wall = measured(command, place, more, timeout)
     tests: dict[str, bool] = {}
@@ -147,7 +161,7 @@ def replays(paths: list[Path], place: Path) -> list[dict[str, Any]]:
             out = done.stdout
         except subprocess.TimeoutExpired as late:
             out = late.stdout.decode() if isinstance(late.stdout, bytes) else late.stdout or ""
-        lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        lines = [json.loads(line.removeprefix(MARK)) for line in out.splitlines() if line.startswith(MARK)]
         begun = [line["begun"] for line in lines if "begun" in line]
         found += [line for line in lines if "call" in line]
         left = left[max(len(begun), 1) :]
@@ -157,8 +171,10 @@ def replays(paths: list[Path], place: Path) -> list[dict[str, Any]]:
 
 
 def _environment(place: Path, more: dict[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PARAKEET_")}
+    unwanted = ("PARAKEET_", "PYTHONDONTWRITEBYTECODE")  # sources are compiled once
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     kept |= {
+        "PYTHONPYCACHEPREFIX": str(place.with_name("pycache")),
         "PYTHONPATH": f"{place}{os.pathsep}{ROOT}",
         "PARAKEET_CACHE": "0",
         "PARAKEET_WHEN": "pays",

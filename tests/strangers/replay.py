@@ -19,6 +19,7 @@ from typing import Any
 from parakeet_py import accelerate
 from tests.corpus import Difference, assert_same, outcome
 
+MARK = "replayed: "  # begins the lines that are the replay's, among what calls print
 WARM = 0.3  # seconds in which a function may become warm
 ROUNDS = 7
 SHORT = 2e-3  # seconds of a round
@@ -97,10 +98,10 @@ def _arguments(path: Path) -> tuple[tuple[Any, ...], dict[str, Any]]:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for one in map(Path, sys.argv[1:]):
-        print(json.dumps({"begun": str(one)}), flush=True)
+        print("\n" + MARK + json.dumps({"begun": str(one)}), flush=True)
         try:
             found = replay(one)
         except Exception as error:
             found = {"call": one.stem, "skipped": f"{type(error).__name__}: {error}"[:200]}
         if found is not None:
-            print(json.dumps(found), flush=True)
+            print("\n" + MARK + json.dumps(found), flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,9 +83,12 @@ class TestBench:
             (["dot", "--plot", "t"], "a plot is .png or .html, not without a suffix"),
             (["dot", "--plot", "t.html", "--plot", "t.pdf"], "not .pdf"),
             (["dot", "--plot", "t.html", "--peers", "c"], "add numpy to --peers"),
-            (["dot", "--timeline", "t.html"], "--timeline shows calls on devices"),
-            (["dot", "--timeline", "t.png", "--devices", "emulated"], "a timeline is .json or .html, not .png"),
-            (["dot", "--timeline", "t.html", "--devices", "cpu,emulated", "--split", "200"], "percents from 0 to 100"),
+            (["dot", "--timeline", "t.json"], "--timeline shows calls on devices"),
+            (
+                ["dot", "--timeline", "t.png", "--devices", "emulated"],
+                "a timeline is .json, for ui.perfetto.dev, not .png",
+            ),
+            (["dot", "--timeline", "t.json", "--devices", "cpu,emulated", "--split", "200"], "percents from 0 to 100"),
         ],
     )
     def test_refuses_what_it_does_not_know(self, arguments: list[str], message: str) -> None:
@@ -111,14 +115,14 @@ class TestBench:
         assert "<svg" in page.read_text()
 
     def test_writes_timelines(self, tmp_path: Path) -> None:
-        names, path = ("dot", "sum_of_squared_differences"), tmp_path / "calls.html"
+        names, path = ("dot", "sum_of_squared_differences"), tmp_path / "calls.json"
         code, output = invoke(
             "bench", *names, "--size", "XS", "--devices", "cpu,emulated", "--split", "50", "--timeline", str(path)
         )
         assert code == 0, output
         assert output.count("emulated:0, kernels: ") == 2 and output.count("cpu, parts: ") == 2
         for name in names:
-            assert "<svg" in (tmp_path / f"calls-{name}.html").read_text()
+            assert json.loads((tmp_path / f"calls-{name}.json").read_text())["traceEvents"]
 
     def test_measures_fresh_processes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from parakeet_py.bench import cold
@@ -186,8 +190,12 @@ class TestExplain:
     @pytest.mark.parametrize(
         ("target", "arguments", "message"),
         [
-            ("nowhere", [], "is not FILE.py:FUNCTION"),
+            ("nowhere", [], "is not MODULE:FUNCTION or FILE.py:FUNCTION"),
             ("nowhere.py:f", [], "there is no Python file nowhere.py"),
+            ("no_such_module:f", [], "there is no module no_such_module"),
+            ("{source}:add_one", ["--html", "page.html"], "a page shows all stages of one call: give --args"),
+            ("{source}:add_one", ["--open", "--args", "1.0", "--stage", "imp"], "and no --stage"),
+            ("{source}:add_one", ["--args", "1.0", "--html", "{source}/page.html"], "--html"),
             ("{source}:absent", [], "has no absent"),
             ("{source}:add_one", ["--stage", "llvm"], "give --args"),
             ("{source}:add_one", ["--stage", "ptx"], "no stage ptx"),
@@ -200,9 +208,20 @@ class TestExplain:
         ],
     )
     def test_refuses_what_it_cannot_find(self, source: Path, target: str, arguments: list[str], message: str) -> None:
-        code, output = invoke("explain", target.format(source=source), *arguments)
+        code, output = invoke(
+            "explain", target.format(source=source), *[one.replace("{source}", str(source)) for one in arguments]
+        )
         assert code == 2
         assert message in output.replace("\n", "")
+
+    def test_writes_a_page(self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        page, opened = tmp_path / "out" / "page.html", list[str]()
+        code, output = invoke("explain", f"{source}:add_one", "--args", "np.ones(10)", "--html", str(page))
+        assert code == 0 and "return x + 1.0" in re.sub(r"<[^>]*>", "", page.read_text()), output
+        monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+        monkeypatch.syspath_prepend(tmp_path)
+        code, output = invoke("explain", f"{source.stem}:add_one", "--args", "np.ones(10)", "--open")
+        assert code == 0 and opened[0].startswith("file:///") and opened[0].endswith("/add_one.html"), output
 
     def test_calls_first(self, source: Path) -> None:
         source.write_text(SOURCE + "\nimport os.path\n\ndef strange(x):\n    return os.path.getsize('.'), np.sum(x)\n")

@@ -7,7 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+import parakeet_py.call.accelerate as accelerate_module
+from parakeet_py.base import config
+
 DOCS = Path(__file__).parents[2] / "docs"
+FOR_USERS = ("explain.md", "faq.md", "guide.md", "index.md", "performance.md", "settings.md", "start.md")
 
 
 def blocks(page: str) -> list[tuple[int, str, str]]:
@@ -39,6 +45,16 @@ def test_the_page_on_several_devices_runs() -> None:
     namespace: dict[str, object] = {"__name__": "hybrid"}
     for first, _, source in blocks("hybrid.md"):
         run_block("hybrid.md", first, source, namespace)
+
+
+@pytest.mark.parametrize(
+    "page", ["explain.md", "faq.md", "guide.md", "index.md", "performance.md", "settings.md", "start.md"]
+)
+def test_pages_for_users_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": page.removesuffix(".md")}
+    for first, _, source in blocks(page):
+        run_block(page, first, source, namespace)
 
 
 def instructions(text: str) -> Iterator[str]:
@@ -73,6 +89,17 @@ def test_files_that_are_named_exist() -> None:
     for page in (*DOCS.glob("*.md"), root / "README.md"):
         for named in re.findall(r"`([\w/]+\.py)`", page.read_text()):
             assert any(path.endswith(f"/{named}") for path in files), f"{page.name} names {named}, which is no file"
+
+
+def test_all_settings_are_listed() -> None:
+    rows = re.findall(r"^\| `(\w+)`( †)? \| `(\w+)` \|", (DOCS / "settings.md").read_text(), re.MULTILINE)
+    assert {name: variable for name, _, variable in rows} == {name: one for name, (one, _) in config._VARIABLES.items()}
+    assert {name for name, mark, _ in rows if mark} == accelerate_module._OPTIONS
+
+
+def test_the_site_has_every_page() -> None:
+    named = re.findall(r"(\w+\.md)$", (DOCS.parent / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(page.name for page in DOCS.glob("*.md"))
 
 
 def test_links_lead_somewhere() -> None:

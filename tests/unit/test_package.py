@@ -30,7 +30,7 @@ def test_one_version() -> None:
 
 def test_needs_little() -> None:
     names = {entry.partition(">")[0] for entry in PROJECT["dependencies"]}
-    assert names == {"numpy", "llvmlite", "rich", "typer"}
+    assert names == {"numpy", "llvmlite", "pygments", "rich", "typer"}  # rich brings pygments
 
 
 def test_configurations_are_read() -> None:
@@ -69,9 +69,9 @@ def wheel_runs_without_the_checkout(built: Path, tmp_path: Path) -> None:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "site")
     assert {"parakeet_py/py.typed"} <= names and any(name.endswith("/LICENSE") for name in names)
-    sources = {
-        str(file.relative_to(ROOT)) for file in (ROOT / "parakeet_py").rglob("*") if file.suffix in (".py", ".c")
-    }
+    suffixes = (".py", ".c", ".css", ".js")
+    files = [file for file in (ROOT / "parakeet_py").rglob("*") if file.suffix in suffixes]
+    sources = {str(file.relative_to(ROOT)) for file in files}
     assert sources <= names and not [name for name in names if name.startswith("tests/")]
     script = tmp_path / "script.py"
     script.write_text(

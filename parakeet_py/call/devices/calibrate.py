@@ -6,6 +6,7 @@ A function of known operations runs on each, at two lengths, and memory is copie
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ def calibrate(devices: Sequence[Machine]) -> dict[str, tuple[float, float, float
     """Measure the CPU and devices, and store what is found; gives it, by name."""
     threads = config.current().thread_count
     rate, start = _operations(None, 1 << 20)
-    found = {"cpu": (rate / threads, 0.0, start)}
+    found = {"cpu": (rate / threads, _bandwidth(), start)}
     for device in devices:
         small = device.name.startswith("emulated")
         rate, start = _operations(device, 1 << (15 if small else 22))
@@ -61,6 +62,22 @@ def _operations(device: Machine | None, length: int) -> tuple[float, float]:
     if each <= 0:  # too short to tell
         each = long / many
     return division.cost / max(each, 1e-15), max(short - each * few, 1e-6)
+
+
+def _bandwidth() -> float:
+    """Bytes a second that the CPU reads and writes in large arrays, with all threads."""
+    function: Any = accelerate(when="now")(_scaled)
+    x = np.ones(1 << 24)
+    times = []
+    for _ in range(ROUNDS + 1):  # the first one is compiled
+        start = time.perf_counter()
+        function(x)
+        times.append(time.perf_counter() - start)
+    return 2 * x.nbytes / min(times)
+
+
+def _scaled(x: Any) -> Any:
+    x *= 1.5
 
 
 def _link(device: Machine, size: int) -> float:

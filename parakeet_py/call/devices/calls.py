@@ -8,10 +8,12 @@ never been observed, and what cannot be compiled, is done by Python as on the CP
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config
 from parakeet_py.base.errors import MissingValue, NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.compile import for_devices
 from parakeet_py.call.devices.call_cache import look, repeated_of
 from parakeet_py.call.give_back import run_compiled, values_of
@@ -120,6 +122,7 @@ def residents_of(
     return Residents.among(team, values, asked) if some_live_elsewhere(values) else Residents(team, None, {})
 
 
+@hidden
 def call(
     dispatcher: Dispatcher,
     normal: Sequence[Any],
@@ -151,9 +154,10 @@ def call(
             return _call(dispatcher, args, team, residents, signature, in_regions)
         except (UnsupportedError, NoSourceError) as found:
             error = found
-        return residents.refused(lambda args: dispatcher.refuse(args, signature, error), args)
+        return residents.refused(hidden(lambda args: dispatcher.refuse(args, signature, error)), args)
 
 
+@hidden
 def _call(
     dispatcher: Dispatcher,
     args: tuple[Any, ...],
@@ -165,10 +169,10 @@ def _call(
     try:
         compiled = dispatcher.compiled_for_device(args, signature)
     except NotObservedError:
-        return residents.by_python(lambda args: dispatcher.evaluate(args, dispatcher.signature(args)), args)
+        return residents.by_python(hidden(lambda args: dispatcher.evaluate(args, dispatcher.signature(args))), args)
     target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
     if compiled.typed.procedures or compiled.specialization.shared_with_python:
-        return residents.by_python(lambda args: config.on_cpu(target, args), args)
+        return residents.by_python(partial(config.on_cpu, target), args)
     leaves = values_of(compiled, args)
     device = team.alone
     of_host = device is None and residents.kind is None
@@ -182,6 +186,7 @@ def _call(
     return result
 
 
+@hidden
 def _run(
     dispatcher: Dispatcher,
     compiled: Compiled,
@@ -195,6 +200,7 @@ def _run(
     device = team.alone
     fetched = compiled.listed
 
+    @hidden
     def run(opaque: Any) -> list[Any]:
         if device is not None and not in_regions:
             plan = device_plan_of(compiled)

@@ -6,13 +6,16 @@ import logging
 import time
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config as settings
 from parakeet_py.base.errors import NoSourceError, NotObservedError, UnsupportedError
+from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, held
 from parakeet_py.call import specialization_cache
+from parakeet_py.call.dispatch import tiers
 from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned, Specializations
 from parakeet_py.call.load import Loaded
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
@@ -97,6 +100,8 @@ class Compiling(Specializations):
         flags = self.flags(config, extents)
         state = None
         native = specialization_cache.load(self.function, signature, flags)
+        if native is not None and native.quick and not tiers.has_tiers(config):
+            return None
         if native is None:
             if config.strict:
                 return None
@@ -158,7 +163,8 @@ class Compiling(Specializations):
         if runs_in_python(compiled) and not config.check:  # where all is checked, so is the code for such calls
             self.keep(compiled, extents)
             raise DoneByPython
-        native = make_native(compiled, self.checked)
+        limits = tiers.limits_of(compiled, normal) if tiers.has_tiers(config) and not self.checked else None
+        native = make_native(compiled, self.checked, limits)
         if config.pays:
             self.account.has_compiled(normal, time.perf_counter_ns() - start)
         if config.debug or log_.isEnabledFor(logging.INFO):
@@ -191,6 +197,17 @@ class Compiling(Specializations):
             self.store(compiled, native, state, self.flags(config, extents))
         return loaded
 
+    def optimize(self, normal: tuple[Any, ...], signature: Signature) -> None:
+        """Let optimised code take the place of the quick code of a signature, once calls have used that up."""
+        quick = self.last_gate(signature)
+        assert quick is not None
+        extents: Extents = "general" if quick in self.general.values() else "usual"
+        config = replace(self.config(), tiers=False)
+        loaded = self.load(signature, config, extents) if config.uses_disk else None
+        loaded = loaded or self.compile(normal, config, extents, False)
+        assert loaded is not None  # nothing has to be observed where there was quick code
+        self.replace(quick, loaded, extents)
+
     def left_off(self) -> Sequence[tuple[Any, Any]] | Callable[[Sequence[Any]], Any] | None:
         """What the present call has done already, or what does the rest of it, if compiled code has given it up
         half-way."""
@@ -198,6 +215,7 @@ class Compiling(Specializations):
 
         return take_log(self.knowledge)
 
+    @hidden
     def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any:
         """Run a call in the evaluator, which finds out what operations handed back to Python give."""
         from parakeet_py.frontend import to_ssa_cached

@@ -1,74 +1,54 @@
-"""The first calls of an accelerated function: Python runs them, at a microsecond or two more than they take.
+"""The first calls of an accelerated function: Python runs them, at a quarter of a microsecond more than they take.
 
 A program has thousands of functions, most of which are called a few times. Nothing is made for these but a
 `FirstCalls`: no dispatcher, no look at the code or at what the arguments are beyond their classes and sizes. It takes
-calls until they have cost `BUDGET` in all, and lets those with large arguments pass, which may be worth compiling at
-once; and recursive calls that are deep, whose frames it would double.
+calls until they have cost `BUDGET` in all, and lets those pass whose arguments are so large that they may be worth
+compiling at once; and recursive calls that are deep, whose frames it would double. Calls are timed; where they turn out
+to be short, only one in `SAMPLE`, and the others do not get here (`AcceleratedFunction.__call__`).
 
-When there have been many calls, gates of machine code
-take its place (`renting`), which are faster by far but take a while to load.
+A gate of machine code (`plain_gate`) is faster still, but takes a while to load. Once there have been many calls in the
+process, or the compiler is there anyway, each function gets one after `FEW` calls, with what is left of its budget.
 """
 
 from __future__ import annotations
 
+import math
 import sys
+import threading
 import time
-from collections.abc import Iterable
 from types import FunctionType
-from typing import Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final
 
 from parakeet_py.base.config import open_blocks
-from parakeet_py.base.tracebacks import shown
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
-from parakeet_py.signature.device_classes import class_lives_elsewhere
+from parakeet_py.llvm.entry.callable_type import install
+from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
 
-BUDGET: Final = 20_000_000  # ns of own time; to compile anything takes as long
-CALLS: Final = 64  # calls after which gates are asked for
-MANY: Final = 1000  # calls of one function for which the code of gates is loaded
-ALL_CALLS: Final = 30_000  # such calls in the process, before the code of gates is loaded, which takes as long
+if TYPE_CHECKING:
+    from parakeet_py.llvm.entry.plain_gate import PlainGate
+
+BUDGET: Final = 50_000_000  # ns of own time; to load what decides about compiling, and then code, takes as long
+ALL_CALLS: Final = 40_000  # calls of the process, before the code of gates is loaded, which takes as long, or
+MANY: Final = 1000  # if to load it takes but a small part of the process's time
+OLD: Final = 500_000_000  # ns of CPU time that the process has taken then
 GATES: Final = "parakeet_py.llvm.entry.plain_gate"
-COMPILER: Final = "parakeet_py.call.compile"  # with which most of that code is loaded
-SMALL: Final = 64  # size of arguments with which a call is a small one, whatever the function does
 DEEP: Final = 8  # calls within calls
-_SIZED: Final = frozenset((list, tuple, dict))
-_MOST: Final = 4096  # classes that are remembered
+FEW: Final = 8  # calls that are all timed
+SAMPLE: Final = 16  # short calls of which one is timed
+SHORT: Final = 20_000  # ns
 
-# Classes whose objects have no size, and are no arrays of devices.
-unsized: set[type] = {float, str, bool, complex, type(None), np.float64, np.int64, np.bool_, FunctionType}
-
-
-def are_small(values: Iterable[Any], largest: int) -> bool:
-    """Are no values larger, and none arrays on devices? Sizes are those of `pricing.size_of`."""
-    for value in values:
-        kind = type(value)
-        if kind in unsized:
-            continue
-        if kind is np.ndarray:
-            size = value.size
-        elif kind is int:
-            size = abs(value)
-        elif kind in _SIZED:
-            size = len(value)
-        elif class_lives_elsewhere(kind):
-            return False
-        else:
-            if len(unsized) < _MOST:
-                unsized.add(kind)
-            continue
-        if size > largest:
-            return False
-    return True
-
-
+completing = threading.Lock()  # held while a function gets its dispatcher, or its first gate
+_told = [0]  # classes without a size that gates know
 waiting = [0]  # calls of the process that gates would have taken
 
 
 def gates_pay(calls: int = 1) -> bool:
     """Have there been so many calls in this process, with these, that it pays to load the code of gates?"""
     waiting[0] += calls
-    return waiting[0] >= ALL_CALLS or GATES in sys.modules or COMPILER in sys.modules
+    enough = waiting[0] >= ALL_CALLS or (waiting[0] >= MANY and time.process_time_ns() > OLD)
+    return enough or GATES in sys.modules or COMPILER in sys.modules
 
 
 class FirstCalls:
@@ -81,19 +61,37 @@ class FirstCalls:
 
     Attributes
     ----------
-    budget, left : nanoseconds that calls could take at first, and may still take
-    left_calls, asked : calls until gates are asked for; how often they have been
-    running : calls that are on the stack
+    budget, left : nanoseconds that calls could take at first, and may still take here
+    gate : takes what it can, and has what is left instead
+    largest : size of arguments up to which calls are taken
+    calls, running : how many there have been, and are on the stack
+    untimed : calls that were to pass untimed, the last time
     """
 
-    __slots__ = ("asked", "budget", "function", "instance", "largest", "left", "left_calls", "running")
+    __slots__ = (
+        "budget",
+        "calls",
+        "function",
+        "gate",
+        "instance",
+        "largest",
+        "left",
+        "recursive",
+        "running",
+        "size",
+        "untimed",
+    )
 
     def __init__(self, function: FunctionType, instance: Any) -> None:
         self.function, self.instance = function, instance
         self.budget = self.left = BUDGET
-        self.left_calls, self.largest = CALLS, SMALL
-        self.running = self.asked = 0
+        self.largest = SMALL
+        self.running = self.calls = self.untimed = 0
+        self.recursive = False
+        self.size: CodeSize | None = None
+        self.gate: PlainGate | None = None
 
+    @hidden
     def run(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call."""
         plain = self.left > 0 and self.running < DEEP and not kwargs and unsized.issuperset(map(type, args))
@@ -103,36 +101,71 @@ class FirstCalls:
         start = time.perf_counter_ns() - booked[0]
         try:
             return self.function(*args, **kwargs)
-        except BaseException as error:
-            error.__traceback__ = shown(error)
-            raise
         finally:
             self.end(start)
 
     def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Is a call run here?"""
-        return (
-            self.left > 0
-            and not open_blocks[0]
-            and self.running < DEEP
-            and are_small(args, self.largest)
-            and are_small(kwargs.values(), self.largest)
-        )
+        left = self.left if self.gate is None else self.gate.left
+        if left <= 0 or open_blocks[0] or self.running >= DEEP:
+            return False
+        values = (*args, *kwargs.values()) if kwargs else args
+        return are_small(values, self.largest) or self.are_cheap(values)
+
+    def are_cheap(self, values: tuple[Any, ...]) -> bool:
+        """Does a call with large arguments cost less than to compile it, whatever the function does? Not if the
+        compiler is there already, and much smaller ones may be worth it."""
+        if COMPILER in sys.modules or not are_small(values, math.inf):
+            return False
+        if self.size is None:
+            self.size = size_of_code(self.function)
+            self.largest = max(SMALL, self.size.largest(compile_cost.of(self.size)))
+            self.instance._largest = self.largest
+            if self.gate is not None:
+                self.gate.largest = self.largest
+        return self.size.cost(values) < compile_cost.of(self.size)
 
     def end(self, start: int) -> None:
         """A call is over that began at a time, less what was booked then."""
-        own = time.perf_counter_ns() - booked[0] - start
-        if own > 0:
-            self.left -= own
-            booked[0] += own
+        own = max(time.perf_counter_ns() - booked[0] - start, 0)
+        booked[0] += own
         self.running -= 1
-        self.left_calls -= 1
-        if self.left_calls < 0:
-            self.ask_for_gate()
+        if self.gate is not None:
+            self.gate.left -= own
+            self.tell_classes()
+            return
+        instance = self.instance
+        passed = self.untimed - instance._untimed  # since the last one that was timed
+        self.left -= own + passed * instance._estimate
+        self.calls += 1 + passed
+        self.recursive = self.recursive or self.running > 0
+        many = self.calls > FEW and self.left > 0 and instance._slow == self.run
+        instance._untimed = self.untimed = SAMPLE - 1 if many and own < SHORT and not self.recursive else 0
+        instance._estimate = own
+        if many and gates_pay(1 + passed):
+            self.open_gate()
 
-    def ask_for_gate(self) -> None:
-        """There have been many calls."""
-        self.left_calls = CALLS
-        self.asked += 1
-        if gates_pay(CALLS) or self.asked * CALLS >= MANY:
-            self.instance._dispatcher.open_first_gate()
+    def open_gate(self) -> None:
+        """Let a gate take calls from now on; not now if another thread is making the dispatcher."""
+        if not completing.acquire(blocking=False):
+            return
+        try:
+            if self.instance._complete is not None:  # there is no dispatcher, which knows the gates
+                from parakeet_py.llvm.entry.plain_gate import PlainGate
+
+                self.gate = PlainGate(self.function, None, self.largest, self.left)
+                self.left = 0
+                self.tell_classes()
+                install(self.instance, [self.gate])
+                return
+        finally:
+            completing.release()
+        self.instance._dispatcher.open_first_gate()
+
+    def tell_classes(self) -> None:
+        """Let gates take arguments of all classes that are known to have no size."""
+        if len(unsized) != _told[0]:
+            from parakeet_py.llvm.entry.plain_gate import add_unsized
+
+            _told[0] = len(unsized)
+            add_unsized(list(unsized))

@@ -11,6 +11,7 @@ one of five `Action`s, and with the signature:
 | | is Python's, until compiling pays (`renting`) | `NEW` |
 | `UNTRIED` | is a trial of machine code against Python | `UNTRIED`, until it has been won |
 | `USUAL` | has other extents: it is compiled for all, and runs natively | `COMPILED` |
+| `QUICK` | its entry stub has let it pass: the code is optimised, and runs natively | `USUAL` or `COMPILED` |
 | `COMPILED` | runs natively, if another thread has compiled it meanwhile | `COMPILED` |
 | | is Python's, as its own entry stub has let it pass | `COMPILED` |
 | `GUESSED` | reaches what no call had reached: the code is forgotten, the call evaluated | `OBSERVED`, then `NEW` |
@@ -45,6 +46,7 @@ log_ = logging.getLogger("parakeet_py")
 class State(Enum):
     NEW = auto()
     UNTRIED = auto()
+    QUICK = auto()
     USUAL = auto()
     COMPILED = auto()
     GUESSED = auto()
@@ -97,6 +99,8 @@ def state_of(of: Compiling, call: Call) -> State:
     known = of.last_gate(signature)
     if known is None:
         return State.NEW
+    if of.is_used_up(known, call.normal):
+        return State.QUICK
     return State.USUAL if known.native.guarded else State.COMPILED
 
 
@@ -122,6 +126,11 @@ def _new(of: Compiling, call: Call) -> Decision:
 
 
 def _untried(of: Compiling, call: Call) -> Decision:
+    return Decision(Action.NATIVE, call.signature)
+
+
+def _quick(of: Compiling, call: Call) -> Decision:
+    of.optimize(call.normal, call.signature)
     return Decision(Action.NATIVE, call.signature)
 
 
@@ -178,6 +187,7 @@ def _interrupted(of: Compiling, call: Call) -> Decision:
 STEPS: Mapping[State, Callable[[Compiling, Call], Decision]] = {
     State.NEW: _new,
     State.UNTRIED: _untried,
+    State.QUICK: _quick,
     State.USUAL: _usual,
     State.COMPILED: _compiled,
     State.GUESSED: _guessed,

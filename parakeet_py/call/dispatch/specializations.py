@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from parakeet_py.base import config as settings
-from parakeet_py.base import tracing
 from parakeet_py.base.errors import MissingValue
+from parakeet_py.base.frames import tracing
 from parakeet_py.call import specialization_cache
 from parakeet_py.call.dispatch.first_calls import FirstCalls
+from parakeet_py.call.dispatch.tiers import is_outgrown
 from parakeet_py.call.fallback_cache import Refusals
 from parakeet_py.call.load import Knowledge, Loaded, call_signature, present, read_source
 from parakeet_py.call.renting import Account, Trial
@@ -121,6 +122,23 @@ class Specializations(ABC):
             if found is not None:
                 return found
         return None
+
+    def is_used_up(self, known: Loaded, normal: Sequence[Any]) -> bool:
+        """Does quick code take no more calls like this one?"""
+        tier = known.native.quick
+        if tier is None:
+            return False
+        hidden = known.native.signature.hidden
+        values = [*normal, *(read_source(self.function, one.source, normal) for one in hidden)]
+        return known.gate.left <= 0 or is_outgrown(tier, known.native.signature, values)
+
+    def replace(self, quick: Loaded, other: Loaded, extents: Extents) -> None:
+        """Let other code, which is installed, take all calls of quick code."""
+        found = self.general if extents == "general" else self.specializations
+        found.update(dict.fromkeys(self.signatures_of(quick), other))
+        self.made -= 1
+        target = self.instance if self.inner is None else self.inner
+        install(target, [gate for gate in gates_of(target) if gate is not quick.gate])
 
     def known_of(self, signature: Signature) -> dict[Any, Any]:
         """What operations of calls with a signature have given, as far as it is known."""

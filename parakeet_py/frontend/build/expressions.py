@@ -84,13 +84,6 @@ KEEPING = MAKERS | named(None, makes="function")
 _KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "generator"}
 
 
-def _searched(operator: ast.cmpop, container: ast.expr) -> ast.expr:
-    """What `in` looks into: a set that is written there is as good as a tuple."""
-    if isinstance(operator, ast.In | ast.NotIn) and isinstance(container, ast.Set):
-        return ast.copy_location(ast.Tuple(container.elts, ast.Load()), container)
-    return container
-
-
 _LEAVE_ALONE = frozenset(dir(np.ndarray)) | frozenset(dir(str)) | frozenset(dir(builtins))
 _LEAVE_ALONE -= STORING_METHODS | (named(stores=True) - named(keeps=False)) | named(lazy=True, calls=True)
 
@@ -296,7 +289,11 @@ class Expressions(Builder, ABC):
         last = len(node.ops) - 1
 
         def from_(index: int, left: Operand) -> Operand:
-            right = self.expression(_searched(node.ops[index], node.comparators[index]))
+            match node.ops[index], node.comparators[index]:
+                case ast.In() | ast.NotIn(), ast.Set(elts=elts) as container:
+                    right: Operand = self.emit(BuildTuple(self.items(elts), hashed=True), container)
+                case _, container:
+                    right = self.expression(container)
             out = self.emit(Compare(COMPARE[type(node.ops[index])], left, right), node, hint)
             if index == last:
                 return self.as_bool(out, node) if as_truth else out

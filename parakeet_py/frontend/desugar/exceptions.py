@@ -167,7 +167,7 @@ class _Try:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 return [node]
             case ast.FunctionDef(decorator_list=[]):
-                return [node]
+                return self.function(node, loop)
             case ast.Try():
                 return _Try(node, self.rewriter, self, loop).statements()
             case ast.Delete(targets=[ast.Name()]):
@@ -213,6 +213,23 @@ class _Try:
         tests = [ast.Compare(part, [ast.Is()], [ast.Constant(None)]) for part in looked_at]
         checks = [made for test in tests for made in self.guard(place(ast.Expr(test), value), loop)]
         return [*checks, *self.leave(code, node, loop)]
+
+    def function(self, node: ast.FunctionDef, loop: ast.stmt | None) -> list[ast.stmt]:
+        """A function is made of defaults that have been computed, which may raise."""
+        made: list[ast.stmt] = []
+
+        def computed(value: ast.expr) -> ast.expr:
+            if isinstance(value, ast.Constant):
+                return value
+            name = self.temporary()
+            made.extend(self.assigned(name, value, value, loop))
+            return ast.copy_location(ast.Name(name, ast.Load()), value)
+
+        again = copy.copy(node)
+        again.args = copy.copy(node.args)
+        again.args.defaults = [computed(value) for value in node.args.defaults]
+        again.args.kw_defaults = [None if value is None else computed(value) for value in node.args.kw_defaults]
+        return [*made, again]
 
     def for_loop(self, node: ast.For, loop: ast.stmt | None) -> list[ast.stmt]:
         """A loop whose steps cannot raise by themselves."""

@@ -6,8 +6,10 @@ arguments, then the values of keywords.
 
 from __future__ import annotations
 
+import builtins
 import keyword
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
@@ -50,9 +52,18 @@ def function_for(operation: str, count: int, keywords: Sequence[str]) -> Callabl
     """A function of so many operands that does an operation."""
     names: dict[str, Any] = {}
     operands = [f"x{number}" for number in range(count)]
-    text = (
-        f"def do({', '.join(operands)}):\n    {operation_text(operation, operands, keywords, names)}\n    return result"
-    )
-    exec(compile(text, __file__, "exec"), names)
-    made: Callable[..., Any] = names["do"]
+    lines = [f"    {operation_text(operation, operands, keywords, names)}", "    return result"]
+    return function_of(operands, lines, names)
+
+
+def function_of(parameters: Sequence[str], lines: Sequence[str], names: Mapping[str, Any]) -> Callable[..., Any]:
+    """A function with these lines that reads no globals, whatever they are: what it uses is in its closure."""
+    used = {name: getattr(builtins, name) for name in re.findall(r"\w+", "\n".join(lines)) if hasattr(builtins, name)}
+    held = {**used, **names}
+    for name in keyword.kwlist:
+        held.pop(name, None)
+    body = "\n".join(f"    {line}" for line in (f"def perform({', '.join(parameters)}):", *lines))
+    scope: dict[str, Any] = {}
+    exec(compile(f"def make({', '.join(held)}):\n{body}\n    return perform", __file__, "exec"), scope)
+    made: Callable[..., Any] = scope["make"](**held)
     return made

@@ -391,12 +391,12 @@ class Writer(Nodes):
                 made = ast.Name(name, LOAD)
             case ssa.Itself():
                 return self.outside(".itself")
+            case ssa.BuildSet(items) | ssa.BuildTuple(items, hashed=True):
+                made = ast.Set(self.items(items) or [self.starred(self.tuple_of([]))])
             case ssa.BuildTuple(items):
                 made = ast.Tuple(self.items(items), LOAD)
             case ssa.BuildList(items):
                 made = ast.List(self.items(items), LOAD)
-            case ssa.BuildSet(items):
-                made = ast.Set(self.items(items) or [self.starred(self.tuple_of([]))])
             case ssa.BuildSlice(lower, upper, step):
                 return self.call(self.predefined("slice"), read(lower), read(upper), read(step))
             case ssa.BuildDict(pairs):

@@ -32,6 +32,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.grammar import free_variables
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.evaluator import Evaluation, Hooks
@@ -191,6 +192,7 @@ def _code_at(function: Function, way: Way, again: bool) -> Code:
     return found[1]
 
 
+@hidden
 def resume(
     function: Function,
     python: types.FunctionType,

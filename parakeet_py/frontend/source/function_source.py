@@ -18,8 +18,10 @@ import linecache
 import re
 import warnings
 from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from inspect import CO_NESTED
 from types import CodeType, FunctionType, ModuleType
+from typing import Any, cast
 
 from parakeet_py.base.errors import NoSourceError
 from parakeet_py.base.fast_dataclass import record
@@ -198,9 +200,18 @@ def _compiled_below(imported: Set[str], body: list[ast.stmt], code: CodeType) ->
     return compiled
 
 
-def _heard_already() -> warnings.catch_warnings[None]:
-    """What is odd about a source Python has said when it compiled it."""
-    return warnings.catch_warnings(action="ignore")
+@contextmanager
+def _heard_already() -> Iterator[None]:
+    """What is odd about a source Python has said when it compiled it.
+
+    A block of `catch_warnings` would let Python forget which warnings it has given, and give them again.
+    """
+    filters, all_of_them = cast("list[Any]", warnings.filters), ("ignore", None, Warning, None, 0)
+    filters.insert(0, all_of_them)
+    try:
+        yield
+    finally:
+        filters.remove(all_of_them)
 
 
 def _imported_names(lines: list[str]) -> set[str]:

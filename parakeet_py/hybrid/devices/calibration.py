@@ -18,7 +18,8 @@ FILE = "speeds.json"
 
 
 def stored(name: str) -> tuple[float, float, float] | None:
-    """(operations a second, bytes a second, seconds to start) of the CPU, for one thread, or of a device."""
+    """(operations a second, bytes a second, seconds to start) of the CPU, for one thread, or of a device. The bytes are
+    those of the CPU's memory, with all threads, and those of the link between a device and the host."""
     settings = config.current()
     return _speeds(settings.cache, settings.cache_dir).get(name)
 

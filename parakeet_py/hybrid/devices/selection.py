@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from parakeet_py.base.device_names import parse
 from parakeet_py.base.errors import DeviceWarning
-from parakeet_py.base.tracebacks import user_level
+from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import DeviceError, Machine
 from parakeet_py.hybrid.devices.team import Team, team_of
 

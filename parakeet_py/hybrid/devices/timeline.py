@@ -4,7 +4,7 @@
 Devices say themselves what they do and for how long: each has a clock of its own (`device.mark`), a GPU's are events in
 its stream, those of a simulated device stand in its simulated time. All times count from the beginning of the call.
 
-A `Timeline` is saved as the JSON that chrome://tracing and Perfetto read, or as a page of HTML that stands alone.
+A `Timeline` is saved as the JSON that Perfetto (https://ui.perfetto.dev) and chrome://tracing read.
 Recording makes a device give each kernel to the driver alone, so a call that is recorded takes somewhat longer.
 """
 
@@ -21,15 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.base import config
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.hybrid.devices.timeline_kinds import COPY_IN as COPY_IN
-from parakeet_py.hybrid.devices.timeline_kinds import COPY_OUT as COPY_OUT
-from parakeet_py.hybrid.devices.timeline_kinds import COPY_OVER as COPY_OVER
-from parakeet_py.hybrid.devices.timeline_kinds import KERNEL as KERNEL
-from parakeet_py.hybrid.devices.timeline_kinds import KINDS as KINDS
-from parakeet_py.hybrid.devices.timeline_kinds import PART as PART
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.device import Device
+
+PART = "parts"  # of the CPU's threads
+KERNEL, COPY_IN, COPY_OUT, COPY_OVER = "kernels", "copies in", "copies out", "copies from others"
+KINDS = (PART, KERNEL, COPY_IN, COPY_OUT, COPY_OVER)
 
 
 class Event(NamedTuple):
@@ -119,26 +117,11 @@ class Timeline:
                 )
         return json.dumps({"traceEvents": found, "displayTimeUnit": "ms"}, indent=1)
 
-    def html(self) -> str:
-        """A page that stands alone: a row for each device and kind, a bar for each event."""
-        from parakeet_py.hybrid.devices.timeline_page import page
-
-        return page(self)
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, in the format that its suffix names.
-
-        Raises
-        ------
-        ValueError
-            The suffix is neither .json nor .html.
-        """
+        """Write it to a file, as `chrome` gives it."""
         target = Path(path)
-        if target.suffix.lower() not in (".json", ".html"):
-            raise ValueError(f"a timeline is .json or .html, not {target.suffix or 'without a suffix'}")
-        text = self.html() if target.suffix.lower() == ".html" else self.chrome()
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        target.write_text(self.chrome(), encoding="utf-8")
 
 
 class Recorder:

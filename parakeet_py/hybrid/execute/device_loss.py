@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from parakeet_py.base.errors import DeviceWarning
-from parakeet_py.base.tracebacks import user_level
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
@@ -145,6 +146,7 @@ def _without(team: Team, gone: Sequence[Device]) -> Team:
     return team if len(devices) == len(team.devices) else replace(team, devices=devices, cpu=team.cpu or not devices)
 
 
+@hidden
 def with_losses(
     team: Team,
     arguments: Sequence[np.ndarray[Any, Any]],

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.simulated_clock import set_clocks
 from parakeet_py.hybrid.devices.team import Team
@@ -42,6 +43,7 @@ from parakeet_py.hybrid.residency.blocks import (
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
 
 
+@hidden
 def execute(
     plan: HostPlan,
     team: Team,
@@ -61,12 +63,14 @@ def execute(
     assert isinstance(plan, TeamPlan)
     handed_back = False
 
+    @hidden
     def call_python(site: int, args: list[Any]) -> Sequence[Any]:
         nonlocal handed_back
         handed_back = True
         assert opaque is not None
         return opaque(site, args)
 
+    @hidden
     def work(members: Team) -> list[Any]:
         set_clocks(members.devices)
         return Execution(plan, members, call_python).supervised(leaves, listed)
@@ -98,6 +102,7 @@ class Execution(RegionRuns):
             return None
         own = weakref.ref(self)
 
+        @hidden
         def opaque(site: int, args: Sequence[Any]) -> list[Any]:
             call = own()
             assert call is not None
@@ -105,6 +110,7 @@ class Execution(RegionRuns):
 
         return opaque
 
+    @hidden
     def supervised(self, leaves: Sequence[Any], listed: Collection[int]) -> list[Any]:
         """Do all of the call's work, recorded on request; errors of the device say what it was doing."""
         try:
@@ -131,6 +137,7 @@ class Execution(RegionRuns):
         names = ("cpu", *(device.name for device in self.team.devices))
         return TeamRun(names, tuple(self.runs), dict(self.memories.moved), tuple(self.schedules))
 
+    @hidden
     def run(self, leaves: Sequence[Any], listed: Collection[int] = ()) -> list[Any]:
         """The leaves of the result."""
         failed = True
@@ -162,6 +169,7 @@ class Execution(RegionRuns):
             finally:
                 self.leave_homes()
 
+    @hidden
     def opaque_alone(self, site: int, args: Sequence[Any]) -> list[Any]:
         """An operation of Python's, in the midst of what a device does alone."""
         self.shown |= site not in self.plan.routines or bool(self.memory.changed)
@@ -211,6 +219,7 @@ class Execution(RegionRuns):
     def failure(self, code: int, args: Sequence[Any]) -> Exception:
         return exception_of(self.function, [self.function.body], code, args)
 
+    @hidden
     def opaque(self, site: int, args: tuple[Any, ...]) -> Sequence[Any]:
         found = self.plan.at(site)
         if found is None:
@@ -226,6 +235,7 @@ class Execution(RegionRuns):
             made.team, made.runs, made.decided, made.products = team, [], {}, {}
         return made
 
+    @hidden
     def perform(self, values: Sequence[Any]) -> Sequence[Any]:
         """Run the host part."""
         results: Sequence[Any] = self.host(self, *values)
@@ -235,6 +245,7 @@ class Execution(RegionRuns):
         """Tasks are about to be run at the same time."""
         self.schedules.append(schedule)
 
+    @hidden
     def hand_back(self, site: int, args: Sequence[Any]) -> list[Any]:
         """An operation of Python's, which sees its arrays, and all arrays of the host that the call was given, in the
         host's memory, and may change them. What it gives may be a view of them."""

@@ -18,6 +18,7 @@ from parakeet_py.hybrid.plan.host_code import HostSteps, host_steps
 from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.imp import ir as imp
+from parakeet_py.llvm.codegen.builder import Locations
 from parakeet_py.ptx import libdevice, target
 from parakeet_py.ptx.kernels.codegen import NARROW, kernel_ir, stored_roots, strides_passed
 from parakeet_py.ptx.kernels.lowering import lower_for_gpu
@@ -125,9 +126,10 @@ class DevicePlan(HostPlan):
         """The host part in steps, for callers that fetch numbers of the result themselves."""
         return host_steps(self.function)
 
-    def llvm(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
+    def llvm(self, architecture: str, kernel: int, form: Form = USUAL, locations: Locations | None = None) -> str:
         """The LLVM IR of a kernel."""
-        return kernel_ir(self.kernels[kernel], target.gpu(architecture), **form._asdict(), **self.flags)
+        gpu = target.gpu(architecture)
+        return kernel_ir(self.kernels[kernel], gpu, **form._asdict(), **self.flags, locations=locations)
 
     def form(self, device: Device, kernel: int, blocks: int, aligned: bool, values: Sequence[Any]) -> Form:
         """The form of a kernel that a launch can have."""

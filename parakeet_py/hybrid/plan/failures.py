@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.base.tracebacks import placed
+from parakeet_py.base.frames.tracebacks import placed
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import dtype_of

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Protocol
 
+from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.types import FLOATS, Array, Scalar, Type
 from parakeet_py.hybrid.plan.host_scalars import ELEMENTARY, elementary
 from parakeet_py.imp import ir
@@ -59,7 +60,8 @@ def host_function(function: ir.Function) -> tuple[HostFunction, str]:
     """The Python function of a host part, and its text; called with the runtime and the leaf arguments."""
     writer = _Writer(function)
     text = writer.text()
-    return _made(writer, text), text
+    made: HostFunction = hidden(_made(writer, text))
+    return made, text
 
 
 def host_steps(function: ir.Function) -> HostSteps:

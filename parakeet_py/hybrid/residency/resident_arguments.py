@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.device_detection import items_of, leaves_of
 from parakeet_py.hybrid.devices.team import Team
@@ -163,10 +164,12 @@ class Residents:
         assert found is not None
         return self.leaving(found._view(not readonly) if new else found)
 
+    @hidden
     def refused(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
         """What Python computes where a call cannot be compiled: other libraries' arrays know what to do there."""
         return work(tuple(args)) if self.foreign else self.by_python(work, args)
 
+    @hidden
     def by_python(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
         """What Python computes from arguments."""
         return work(tuple(args)) if self.kind is None else _ByPython(self).run(work, args)
@@ -183,6 +186,7 @@ class _ByPython:
         self.seen: dict[int, Any] = {}
         self.changed: list[Any] = []
 
+    @hidden
     def run(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
         given = tuple(map(self.entering, args))
         try:

@@ -7,9 +7,9 @@ partial results of its own, which are combined in order afterwards; how many dep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from parakeet_py.base.types import BOOL, INT64, Array
+from parakeet_py.base.types import BOOL, INT64, Array, itemsize
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, combine
@@ -23,6 +23,7 @@ TILES = 4  # wanted of sums in order, whose rows cannot be cut into blocks
 NARROW = 64  # columns of such a tile, at least
 UNROLL = 4  # rows combined at once, so that the tile is read and written once for all of them
 UNROLL_COST = 12  # in bodies up to this cost
+CACHE_LINE = 64  # bytes
 PIECES = 64  # pieces of work wanted
 BLOCK_ROWS = 64  # rows of a block, at least
 
@@ -117,12 +118,12 @@ def _tiles(
 
         def row(count: int) -> None:
             j = lo.bind(column.index)
-            base = lo.operand(reduced[0].index)
+            base = lo.operand(inmost.index)
 
             def element() -> None:
                 accumulators: Sequence[Operand] = [lo.load(target, block, point, j) for target in targets]
                 for number in range(count):
-                    lo.alias(reduced[0].index, lo.add(base, Const(number, INT64)))
+                    lo.alias(inmost.index, lo.add(base, Const(number, INT64)))
                     accumulators = combine(lo, with_, accumulators, lo.lower_block(body))
                 for target, value in zip(targets, accumulators, strict=True):
                     lo.store(target, (block, point, j), value)
@@ -130,20 +131,31 @@ def _tiles(
             lo.loop(j, start, stop, element, kind)
 
         def rows(low: Operand, high: Operand, count: int) -> None:
-            index = lo.bind(reduced[0].index)
-            inner = reduced[1:]
-            lo.loop(
-                index, low, high, lambda: nest(lo, inner, lambda: row(count), "serial"), "serial", Const(count, INT64)
-            )
+            lo.loop(lo.bind(inmost.index), low, high, lambda: row(count), "serial", Const(count, INT64))
 
-        if len(reduced) == 1 and static_cost(body) <= UNROLL_COST:
-            length = lo.subtract(last, first)
+        def all_rows(low: Operand, high: Operand) -> None:
+            length = lo.subtract(high, low)
+            if static_cost(body) > UNROLL_COST or (outer and not isinstance(length, Const)):
+                rows(low, high, 1)
+                return
             several = lo.multiply(lo.floor_div(length, Const(UNROLL, INT64)), Const(UNROLL, INT64))
-            middle = lo.add(first, several)
-            rows(first, middle, UNROLL)
-            rows(middle, last, 1)
-        else:
-            rows(first, last, 1)
+            middle = lo.add(low, several)
+            if several != ZERO:
+                rows(low, middle, UNROLL)
+            if several == length:
+                return
+            left = lo.subtract(length, several)
+            rows(middle, high, left.whole if isinstance(left, Const) else 1)
+
+        *outer, inmost = reduced
+        if not outer:
+            all_rows(first, last)
+            return
+
+        def inner_rows() -> None:
+            nest(lo, outer[1:], lambda: all_rows(ZERO, inmost.extent), "serial")
+
+        lo.loop(lo.bind(outer[0].index), first, last, inner_rows, "serial")
 
     if piece is not None:
         point, *rest = piece
@@ -161,9 +173,53 @@ def _tiles(
         point: Operand = ZERO
         for axis in lead:
             point = lo.add(lo.multiply(point, axis.extent), lo.operand(axis.index))
-        strip(point, ZERO, ZERO, column.extent, ZERO, reduced[0].extent)
+        done: Operand = ZERO
+        if len(reduced) > 1 and kind == "vector" and static_cost(body) <= UNROLL_COST:  # a window, most likely
+            done = _registers(lo, with_, body, column, reduced, targets, point)
+        strip(point, ZERO, done, column.extent, ZERO, reduced[0].extent)
 
     nest(lo, lead, everything)
+
+
+def _registers(
+    lo: Lowering,
+    with_: Combination,
+    body: Block,
+    column: Axis,
+    reduced: list[Axis],
+    targets: Sequence[Var],
+    point: Operand,
+) -> Operand:
+    """Combine the rows of as many columns at a time as fill a register; gives the first column that is left."""
+    count = CACHE_LINE // max(itemsize(dtype) for dtype in with_.types)
+    width = Const(count, INT64)
+    whole = lo.multiply(lo.floor_div(column.extent, width), width)
+    lanes = [lo.stack_array("acc", dtype, count) for dtype in with_.types]
+    first = lo.index("columns")
+
+    def each_lane(step: Callable[[Var], None]) -> None:
+        lane = lo.index("lane")
+        lo.loop(lane, ZERO, width, lambda: step(lane), "lanes")
+
+    def row(lane: Var) -> None:
+        lo.alias(column.index, lo.add(first, lane))
+        before = [lo.load(array, lane) for array in lanes]
+        for array, value in zip(lanes, combine(lo, with_, before, lo.lower_block(body)), strict=True):
+            lo.store(array, (lane,), value)
+
+    def result(lane: Var) -> None:
+        for array, target in zip(lanes, targets, strict=True):
+            lo.store(target, (ZERO, point, lo.add(first, lane)), lo.load(array, lane))
+
+    def columns() -> None:
+        for array, init in zip(lanes, with_.inits, strict=True):
+            for lane in range(count):
+                lo.store(array, (Const(lane, INT64),), init)
+        nest(lo, reduced, lambda: each_lane(row), "serial")
+        each_lane(result)
+
+    lo.loop(first, ZERO, whole, columns, "serial", width)
+    return whole
 
 
 def _combine_blocks(

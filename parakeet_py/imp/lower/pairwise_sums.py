@@ -1,136 +1,67 @@
 """Sums and products of floats: a fixed tree over the contributions, which is that of NumPy's sums.
 
 NumPy sums a run pairwise. More than `LEAF` = 16 units of contributions (a unit: 8 numbers, or 4 complex ones) are
-halved, the left half rounded down to whole units. A leaf is summed in as many accumulators as a unit has numbers, which
-are combined as a balanced tree; then what is left of the last unit is added one by one. So the order depends on the
-number of contributions alone, and equal subtrees can be computed anywhere: threads take whole subtrees.
+halved, the left half rounded down to whole units; `pairwise_leaves` has the order within a leaf. So the order depends
+on the number of contributions alone, and equal subtrees can be computed anywhere: threads take whole subtrees.
 
-A function of our own (Imp's `Pairwise`) sums adjacent numbers in memory. What has to be computed first is put into a
-buffer on the stack, one subtree of at most `NODE_UNITS` units after the other; what can be combined in any order (a
-maximum beside a sum) is accumulated meanwhile.
+Runs of one leaf are summed in place. In longer ones, a function of our own (Imp's `Pairwise`) sums adjacent numbers in
+memory. What has to be computed first is put into a buffer on the stack, one subtree of at most `NODE_UNITS` units after
+the other.
 
 Counted in units, halving m gives m // 2 and m - m // 2. Hence the nodes of one level differ by one unit at most, and
 node j of level d, j written in d bits, has (m + r) // 2**d units, where r is j with its bits reversed. The nodes are
 visited from left to right; complete subtrees wait on a stack, as the bits of a binary counter.
 
-`Reduce.runs` says which runs there are: their sums are added one after the other. Half precision is summed in single
-within a run. Products, whose order NumPy does not promise, have the same tree.
+`Reduce.runs` says which runs there are: their sums are added one after the other. Products, whose order NumPy does not
+promise, have the same tree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import INT64, Array, Scalar, is_complex, is_float
+from parakeet_py.base.types import INT64, Array
 from parakeet_py.imp.ir import Cell, Pairwise, While
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.imp.lower.combine import Combination, declare, fold
-from parakeet_py.imp.lower.extrema import accumulate
-from parakeet_py.imp.lower.loops import Axis, nest, order_of
-from parakeet_py.imp.schedule.loop_order import Study, work
+from parakeet_py.imp.lower.combine import declare, fold
+from parakeet_py.imp.lower.loops import nest, order_of
+from parakeet_py.imp.lower.pairwise_leaves import (
+    LEAF,
+    Runs,
+    Values,
+    buffered,
+    combined,
+    load,
+    one_leaf,
+    runs_of,
+    stack,
+    store,
+    together,
+    widened,
+)
+from parakeet_py.imp.schedule.loop_order import static_cost, work
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.typed_ir.ir import Block, Cast, Const, Load, Operand, Prim, Var
+from parakeet_py.typed_ir.ir import Cast, Const, Load, Operand, Var
+
+__all__ = ["Runs", "in_parallel", "one_result", "runs_of"]
 
 NODE_UNITS = 64  # of what is put into a buffer
 PIECE_UNITS = 2048  # of a subtree that a thread takes, at least half of that
 PIECES = 512
 LEVELS = 60  # of a tree, at most
-
-Values = list[Operand]
-
-
-@record
-class Part:
-    """A result that is accumulated; `ordered`: by an operation that rounds."""
-
-    name: str
-    kind: Scalar
-    neutral: Operand
-    ordered: bool
-
-
-@record
-class Runs:
-    """The contributions of one result, and how they are to be combined."""
-
-    with_: Combination
-    found: Study
-    body: Block
-    axes: list[Axis]
-    vector: bool  # whether the body can be vector code
-    row: Operand
-    chunk: Operand
-    parts: tuple[Part, ...]
-    unit: int
-    sequential: bool
-
-
-def runs_of(
-    lo: Lowering, with_: Combination, found: Study, body: Block, axes: list[Axis], vector: bool, runs: Sequence[Operand]
-) -> Runs:
-    row, chunk = [_index(operand) for operand in lo.operands(runs)] if runs else (ZERO, ZERO)
-    parts = tuple(map(_part, _names(with_), with_.types, with_.inits))
-    unit = 4 if any(part.ordered and is_complex(part.kind.dtype) for part in parts) else 8
-    # a GPU's threads have no such function; a complex product is none of its parts
-    awkward = bool(lo.special) or any(part.name == "mul" and is_complex(part.kind.dtype) for part in parts)
-    return Runs(with_, found, body, axes, vector, row, chunk, parts, unit, awkward or chunk == ONE)
-
-
-def _index(operand: Operand) -> Operand:
-    return Const(operand.whole, INT64) if isinstance(operand, Const) else operand
-
-
-def _names(with_: Combination) -> tuple[str, ...]:
-    assert with_.names is not None
-    return with_.names
-
-
-def _part(name: str, dtype: str, init: Operand) -> Part:
-    if name not in ("add", "mul") or not (is_float(dtype) or is_complex(dtype)):
-        return Part(name, Scalar(dtype), init, False)
-    kind = Scalar("float32" if dtype == "float16" else dtype)
-    value = 1.0 if name == "mul" else complex(-0.0, -0.0) if is_complex(dtype) else -0.0
-    return Part(name, kind, Const(value, kind), True)
-
-
-# ---- numbers ---------------------------------------------------------------------------------------------------------
-
-
-def _widened(lo: Lowering, part: Part, value: Operand) -> Operand:
-    return value if value.type == part.kind else lo.let("x", part.kind, Cast(value))
-
-
-def _combined(lo: Lowering, runs: Runs, left: Sequence[Operand], right: Sequence[Operand]) -> Values:
-    return [
-        lo.let("acc", part.kind, Prim(part.name, (one, other)))
-        for part, one, other in zip(runs.parts, left, right, strict=True)
-    ]
+CHEAP = 40  # scalar operations of a body that is written once more for runs of one leaf
 
 
 def _add(lo: Lowering, runs: Runs, cells: Sequence[Cell], values: Values) -> None:
     """Combine the values of a run into the cells of results."""
-    before = [_widened(lo, part, lo.read(cell)) for part, cell in zip(runs.parts, cells, strict=True)]
-    after = _combined(lo, runs, before, values)
+    before = [widened(lo, part, lo.read(cell)) for part, cell in zip(runs.parts, cells, strict=True)]
+    after = combined(lo, runs.parts, before, values)
     lo.write_all(
         [
             (cell, value if cell.type == part.kind else lo.let("x", cell.type, Cast(value)))
             for part, cell, value in zip(runs.parts, cells, after, strict=True)
         ]
     )
-
-
-def _stack(lo: Lowering, parts: Sequence[Part], extent: int) -> list[Var]:
-    return [lo.stack_array("sums", part.kind.dtype, extent) for part in parts]
-
-
-def _store(lo: Lowering, arrays: Sequence[Var], place: Operand, values: Sequence[Operand]) -> None:
-    for array, value in zip(arrays, values, strict=True):
-        lo.store(array, (place,), value)
-
-
-def _load(lo: Lowering, arrays: Sequence[Var], place: Operand) -> Values:
-    return [lo.load(array, place) for array in arrays]
 
 
 # ---- subtrees --------------------------------------------------------------------------------------------------------
@@ -161,65 +92,12 @@ def _in_memory(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Val
 
 def _node(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values:
     """Combine contributions by way of a buffer."""
-    ordered = [part for part in runs.parts if part.ordered]
-    buffer = _stack(lo, ordered, (NODE_UNITS + 1) * runs.unit)
-    cells = declare(lo, runs.with_)
-    _fill(lo, runs, buffer, cells, start, length)
-    sums = iter(
-        [
-            lo.let("sum", part.kind, Pairwise(part.name, array, (ZERO,), length))
-            for part, array in zip(ordered, buffer, strict=True)
-        ]
-    )
-    return [next(sums) if part.ordered else lo.read(cell) for part, cell in zip(runs.parts, cells, strict=True)]
-
-
-def _fill(
-    lo: Lowering, runs: Runs, buffer: Sequence[Var], cells: Sequence[Cell], start: Operand, length: Operand
-) -> None:
-    """Store the contributions of [start, start + length) side by side; combine what needs no order into cells."""
-    *outer, inner = runs.axes
-    kind = "vector" if runs.vector else "serial"
-
-    def line(index: Var, low: Operand, high: Operand, place: Operand, offset: Operand) -> None:
-        """For `index` in [low, high): the contribution at `place` of the inner axis, to its place in the buffer."""
-
-        def keep(values: Sequence[Operand]) -> Sequence[Operand | None]:
-            left = iter(buffer)
-            for part, value in zip(runs.parts, values, strict=True):
-                if part.ordered:
-                    lo.store(next(left), (lo.add(offset, index),), _widened(lo, part, value))
-            return [None if part.ordered else value for part, value in zip(runs.parts, values, strict=True)]
-
-        def loop(step: Callable[[], None]) -> None:
-            def one() -> None:
-                lo.alias(inner.index, lo.add(place, index))
-                step()
-
-            lo.loop(index, low, high, one, kind)
-
-        accumulate(lo, runs.with_, cells, runs.body, loop, keep)
-
-    if not outer:
-        line(lo.index("place"), ZERO, length, start, ZERO)
-        return
-    size = lo.maximum(inner.extent, ONE)
-    stop = lo.add(start, length)
-    row = lo.index("row")
-
-    def one_row() -> None:
-        left: Operand = row
-        for axis in reversed(outer[1:]):
-            before = lo.floor_div(left, lo.maximum(axis.extent, ONE))
-            lo.alias(axis.index, lo.subtract(left, lo.multiply(before, axis.extent)))
-            left = before
-        lo.alias(outer[0].index, left)
-        base = lo.multiply(row, size)
-        low = lo.maximum(lo.subtract(start, base), ZERO)
-        high = lo.minimum(lo.subtract(stop, base), size)
-        line(lo.index("place"), low, high, ZERO, lo.subtract(base, start))
-
-    lo.loop(row, lo.floor_div(start, size), lo.ceil_div(stop, size), one_row, "serial")
+    buffers, others = buffered(lo, runs, start, length, NODE_UNITS)
+    sums: Values = [
+        lo.let("sum", part.kind, Pairwise(part.name, array, (ZERO,), length))
+        for part, array in zip(runs.ordered, buffers, strict=True)
+    ]
+    return together(lo, runs, sums, others)
 
 
 # ---- trees -----------------------------------------------------------------------------------------------------------
@@ -232,15 +110,15 @@ def _level(lo: Lowering, units: Operand, most: int) -> Operand:
         while -(-units.whole >> level) > most:
             level += 1
         return Const(level, INT64)
-    cell = lo.declare("level", INT64, ZERO)
+    cell, reach = lo.declare("level", INT64, ZERO), lo.declare("reach", INT64, Const(most, INT64))
     lo.push()
-    level_ = lo.read(cell)
-    greatest = lo.prim("shr", lo.subtract(lo.add(units, lo.prim("shl", ONE, level_)), ONE), level_)
-    more = lo.compare("gt", greatest, Const(most, INT64))
+    before = lo.read(reach)
+    more = lo.compare("gt", units, before)
     head = lo.pop()
     lo.push()
     lo.write(cell, lo.add(lo.read(cell), ONE))
-    lo.emit(While(head, more, lo.pop()))
+    lo.write(reach, lo.add(before, before))
+    lo.emit(While(head, more, lo.pop(), few=True))
     return lo.read(cell)
 
 
@@ -262,7 +140,7 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
     least = lo.floor_div(units, nodes) if isinstance(units, Const) else lo.prim("shr", units, level)
     over = lo.subtract(units, lo.multiply(least, nodes))
     last, top = lo.subtract(nodes, ONE), lo.floor_div(nodes, Const(2, INT64))
-    stack = _stack(lo, runs.parts, LEVELS)
+    waiting = stack(lo, runs.parts, LEVELS)
     place, reverse = lo.declare("place", INT64, start), lo.declare("reverse", INT64, ZERO)
     node = lo.index("node")
 
@@ -287,7 +165,7 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
             list(
                 zip(
                     cells,
-                    _combined(lo, runs, _load(lo, stack, up), [lo.read(cell) for cell in cells]),
+                    combined(lo, runs.parts, load(lo, waiting, up), [lo.read(cell) for cell in cells]),
                     strict=True,
                 )
             )
@@ -296,18 +174,34 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
         lo.write(bits, lo.floor_div(lo.read(bits), Const(2, INT64)))
         lo.write(reverse, lo.subtract(lo.read(reverse), weight))
         lo.write(bit, lo.floor_div(weight, Const(2, INT64)))
-        lo.emit(While(head, odd, lo.pop()))
-        _store(lo, stack, lo.read(height), [lo.read(cell) for cell in cells])
+        lo.emit(While(head, odd, lo.pop(), few=True))
+        store(lo, waiting, lo.read(height), [lo.read(cell) for cell in cells])
         lo.write(reverse, lo.add(lo.read(reverse), lo.read(bit)))
 
     lo.loop(node, ZERO, nodes, one, "serial")
-    return _load(lo, stack, level)
+    return load(lo, waiting, level)
 
 
 def _run(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values:
     """Combine a run."""
-    units = lo.floor_div(length, Const(runs.unit, INT64))
-    return _tree(lo, runs, start, units, lo.subtract(length, lo.multiply(units, Const(runs.unit, INT64))))
+    unit, most = Const(runs.unit, INT64), Const(LEAF * runs.unit, INT64)
+
+    def tree() -> Values:
+        units = lo.floor_div(length, unit)
+        return _tree(lo, runs, start, units, lo.subtract(length, lo.multiply(units, unit)))
+
+    if isinstance(length, Const) and length.whole <= most.whole:
+        return one_leaf(lo, runs, start, length)
+    if isinstance(length, Const) or static_cost(runs.body) > CHEAP:
+        return tree()
+    cells = [lo.declare("sum", part.kind) for part in runs.parts]
+
+    def write(values: Values) -> None:
+        lo.write_all(list(zip(cells, values, strict=True)))
+
+    short = lo.compare("le", length, most)
+    lo.when(short, lambda: write(one_leaf(lo, runs, start, length)), lambda: write(tree()))
+    return [lo.read(cell) for cell in cells]
 
 
 # ---- all contributions of a result -----------------------------------------------------------------------------------
@@ -366,7 +260,7 @@ def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
     level = lo.minimum(_level(lo, units, PIECE_UNITS), Const(PIECES.bit_length() - 1, INT64))
     pieces = _power(lo, level)
     together = ONE if count is ONE else lo.floor_div(most, pieces)  # runs whose pieces are computed in one region
-    sums = _stack(lo, runs.parts, PIECES)
+    sums = stack(lo, runs.parts, PIECES)
 
     def some(batch: Operand) -> None:
         before = lo.multiply(batch, together)
@@ -382,7 +276,7 @@ def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
                 offset = lo.multiply(place, chunk)
                 start = lo.add(lo.multiply(at, row), offset)
                 length = lo.minimum(lo.subtract(row, offset), chunk)
-            _store(lo, sums, piece, _piece(lo, runs, start, length, level, number))
+            store(lo, sums, piece, _piece(lo, runs, start, length, level, number))
 
         def region(low: Operand, high: Operand) -> None:
             lo.loop(piece, low, high, one, "independent")
@@ -391,7 +285,7 @@ def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
         lo.region(lo.multiply(own, pieces), ONE, each, region, order_of(lo, runs.axes), "reduce")
         _join(lo, runs, sums, lo.multiply(own, pieces), pieces)
         run = lo.index("run")
-        lo.loop(run, ZERO, own, lambda: _add(lo, runs, cells, _load(lo, sums, lo.multiply(run, pieces))), "serial")
+        lo.loop(run, ZERO, own, lambda: _add(lo, runs, cells, load(lo, sums, lo.multiply(run, pieces))), "few")
 
     if count is ONE:
         some(ZERO)
@@ -424,7 +318,7 @@ def _piece(lo: Lowering, runs: Runs, start: Operand, length: Operand, level: Ope
         lo.write(begin, lo.prim("select", right, lo.add(before, half), before))
         lo.write(size, lo.prim("select", right, lo.subtract(own, half), half))
 
-    lo.loop(step, ZERO, level, down, "serial")
+    lo.loop(step, ZERO, level, down, "few")
     last = lo.compare("eq", number, lo.subtract(_power(lo, level), ONE))
     place = lo.add(start, lo.multiply(lo.read(begin), unit))
     return _tree(lo, runs, place, lo.read(size), lo.prim("select", last, rest, ZERO))
@@ -445,8 +339,8 @@ def _join(lo: Lowering, runs: Runs, sums: Sequence[Var], count: Operand, pieces:
 
     def one() -> None:
         left = lo.multiply(pair, twice)
-        _store(lo, sums, left, _combined(lo, runs, _load(lo, sums, left), _load(lo, sums, lo.add(left, reach))))
+        store(lo, sums, left, combined(lo, runs.parts, load(lo, sums, left), load(lo, sums, lo.add(left, reach))))
 
-    lo.loop(pair, ZERO, lo.floor_div(count, twice), one, "serial")
+    lo.loop(pair, ZERO, lo.floor_div(count, twice), one, "few")
     lo.write(distance, twice)
-    lo.emit(While(head, more, lo.pop()))
+    lo.emit(While(head, more, lo.pop(), few=True))

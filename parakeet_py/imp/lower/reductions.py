@@ -287,6 +287,8 @@ _ALL_ROWS, _NO_ROWS = Const(True, BOOL), Const(False, BOOL)
 def _few_columns(lo: Lowering, red: Reduction, column: Axis, results: int) -> Operand:
     """Whether an inner loop over what is reduced is better than one over kept points, the columns."""
     along, down = (stride_cost(red.found, axis.mover) for axis in (column, red.axes[-1]))
+    if red.with_.inexact and red.op.runs == (ZERO, ONE) and along <= down + 2 * results:
+        return _NO_ROWS  # a sum in order is no vector loop
     if slides(red.found, column.mover, red.axes[-1].mover) and along <= down:
         return _less(lo, column.extent, FEW_COLUMNS)  # else the window is shorter than its way, or runs backwards
     # columns accumulate in memory: a load and a store for each accumulator

@@ -9,6 +9,7 @@ elements) has no number, and its expression names the variable.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class StorageReport:
 
 def report(function: Function, names: Sequence[str] = (), values: Sequence[object] = ()) -> StorageReport:
     """What a call of the function allocates; `names` and `values` are those of its parameters, if they are known."""
-    sizes = _Sizes(function, names, values)
+    sizes = Sizes(function.params, names, values)
     handed_out = _sources(function)
     temporaries: list[Allocation] = []
     results: list[Allocation] = []
@@ -80,15 +81,15 @@ def report(function: Function, names: Sequence[str] = (), values: Sequence[objec
     return StorageReport(tuple(temporaries), tuple(results))
 
 
-class _Sizes:
+class Sizes:
     """What is known of integers: how they are computed from the arguments, and what they are."""
 
-    def __init__(self, function: Function, names: Sequence[str], values: Sequence[object]) -> None:
-        self.names: dict[Var, str] = dict(zip(function.params, names, strict=False))
+    def __init__(self, params: Sequence[Var], names: Sequence[str], values: Sequence[object]) -> None:
+        self.names: dict[Var, str] = dict(zip(params, names, strict=False))
         self.texts: dict[Var, str] = dict(self.names)
         self.shapes: dict[Var, tuple[int, ...]] = {}
         self.numbers: dict[Var, np.generic] = {}
-        for param, value in zip(function.params, values, strict=False):
+        for param, value in zip(params, values, strict=False):
             if isinstance(value, np.ndarray):
                 self.shapes[param] = value.shape
             elif param.type.__class__ is Scalar and isinstance(value, int | np.integer):
@@ -111,7 +112,8 @@ class _Sizes:
                     self.texts[out] = text
                 known = [self.number(arg) for arg in args]
                 if None not in known:
-                    self.numbers[out] = evaluate(name, known)
+                    with suppress(ArithmeticError):  # the call raises it
+                        self.numbers[out] = evaluate(name, known)
 
     def text(self, operand: Operand) -> str | None:
         """The operand in terms of the arguments; None if it is not computed from them alone."""

@@ -107,6 +107,12 @@ def batch_item(x, rank, i):
 def batches(a, b, kind):
     if not is_blas_kind(kind):
         return in_order(contract(a[..., :, :, None], b[..., None, :, :], batch_axis(a.ndim, b.ndim), kind))
+    if b.ndim == 2 and layout_of(a) == "C":  # the rows of all matrices are those of one
+        out = allocate((*a.shape[:-1], b.shape[1]), kind)
+        rows = size_of(a.shape[:-1])
+        a = reshape(converted(a, kind), (rows, a.shape[-1]))
+        matmul_into(reshape(out, (rows, b.shape[1])), a, converted(b, kind))
+        return out
     rank = max(a.ndim, b.ndim) - 2
     batch = tuple([agreed(batch_extent(a, rank, axis), batch_extent(b, rank, axis)) for axis in positions(rank)])
     out = allocate((*batch, a.shape[-2], b.shape[-1]), kind)

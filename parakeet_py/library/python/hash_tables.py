@@ -13,6 +13,7 @@ import numpy as np
 from parakeet_py.library.intrinsics import allocate, cast, constant, dtype_of, generate, load, prim, store
 from parakeet_py.library.registry import helper, procedure
 
+MOST = 1 << 46  # places of a table, more than any memory has: with it, making one cannot fail for its size
 FACTOR = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd
 
 
@@ -78,10 +79,10 @@ def empty_table(places):
 @helper
 def table_of(columns, count):
     """A table for the first entries of columns, with room for as many again."""
-    places = 16
+    places = constant(16, np.int64)
     while places < 4 * count:
-        places = 2 * places
-    table = empty_table(places)
+        places = places + places
+    table = empty_table(min(max(int(places), 16), MOST))
     mask = mask_of(table)
     for entry in range(count):
         place = place_of(keys_at(columns, entry), mask)
@@ -111,3 +112,43 @@ def distinct(items):
             found = found + 1
             store(table, place, found)
     return column, found, table
+
+
+@procedure
+@helper
+def chosen_entries(columns, count, others, table, there):
+    """Of the first `count` entries those whose keys have an entry in the other columns, or (`there` is False) have
+    none: columns, and how many they are."""
+    made = [allocate((count,), dtype_of(column)) for column in columns]
+    found = 0
+    for entry in range(count):
+        other, _ = find_entry(table, others, keys_at(columns, entry))
+        if (other >= 0) == there:
+            for column, own in zip(made, columns):
+                store(column, found, load(own, entry))
+            found = found + 1
+    return made, found
+
+
+@procedure
+@helper
+def are_entries(columns, count, others, table, there):
+    """Have the keys of all the first `count` entries an entry in the other columns, or (`there` is False) has none?"""
+    entry = 0
+    while entry < count and (find_entry(table, others, keys_at(columns, entry))[0] >= 0) == there:
+        entry = entry + 1
+    return entry == count
+
+
+@procedure
+@helper
+def entries_of_both(columns, count, others, more):
+    """The first `count` entries, and behind them the first `more` of the others, as columns."""
+    made = [allocate((count + more,), dtype_of(column)) for column in columns]
+    for entry in range(count):
+        for column, own in zip(made, columns):
+            store(column, entry, load(own, entry))
+    for entry in range(more):
+        for column, own in zip(made, others):
+            store(column, count + entry, load(own, entry))
+    return made

@@ -445,41 +445,6 @@ def counted(items):
     return made
 
 
-@procedure
-@helper
-def chosen_items(items, other, there):
-    """A set of the items that are in another set, or are not."""
-    made = set()
-    for item in items:
-        if (item in other) == there:
-            made.add(item)
-    return made
-
-
-@procedure
-@helper
-def joined_items(items, others):
-    """A set of the items of both."""
-    made = set()
-    for item in items:
-        made.add(item)
-    for item in others:
-        made.add(item)
-    return made
-
-
-@procedure
-@helper
-def all_items(items, other, there):
-    """Are all items in another set, or are none?"""
-    found = True
-    for item in items:
-        if (item in other) != there:
-            found = False
-            break
-    return found
-
-
 @helper
 def python_dict(items, element, condition, flatten):
     """The dict of a comprehension, whose elements are pairs."""

@@ -17,9 +17,11 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.positions import Pos
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.safety.sites import Checks
 from parakeet_py.typed_ir.ir import Const
+from parakeet_py.typed_ir.places import Place
 
 Value = str | tuple[str, str]
 
@@ -84,12 +86,14 @@ class ModuleText:
     elementary : who calls elementary functions of a GPU's library, given a function's text, name, dtype and arguments;
         gives None where our own are to be called
     checks : what is checked, if the text is that of checked machine code
+    locations : where in the source instructions come from, if the text is to be read beside it
     """
 
     host: HostInfo
     flags: str = ""
     elementary: Callable[[FunctionText, str, str, list[str]], str | None] | None = None
     checks: Checks | None = None
+    locations: Locations | None = None
     symbols: dict[str, None] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     _declarations: dict[str, str] = field(default_factory=dict)
@@ -139,7 +143,8 @@ class ModuleText:
 
         A function with the very text of an earlier one is that one.
         """
-        text = f.text(f"{signature} {self.attributes(attributes)}")
+        located = f" !dbg {f.subprogram}" if f.subprogram else ""
+        text = f.text(f"{signature} {self.attributes(attributes)}{located}")
         key = "\n".join([text, *f.nodes])
         if key not in self._same:
             self._same[key] = name()
@@ -170,6 +175,7 @@ class ModuleText:
         parts += self.functions
         parts += [f"attributes {group} = {{ {text} }}" for text, group in self._attributes.items()]
         parts += self._metadata
+        parts += self.locations.named_metadata() if self.locations is not None else []
         return "\n".join(parts) + "\n"
 
 
@@ -187,7 +193,8 @@ class FunctionText:
     number and a known positive one. `spaces` are the address spaces of pointers that
     do not point into the general one (but into a GPU's shared memory). `nodes` are metadata of this function alone,
     named `!<0>`, `!<1>`... until the function is added to the module, so that equal functions have equal texts.
-    `zones` are the arrays on the stack that lie between red zones, and their sizes, in checked code.
+    `zones` are the arrays on the stack that lie between red zones, and their sizes, in checked code. `subprogram` is
+    the node that debug locations name, if there are any.
     """
 
     module: ModuleText
@@ -200,6 +207,7 @@ class FunctionText:
     spaces: dict[str, int] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)
     zones: list[tuple[str, int]] = field(default_factory=list)
+    subprogram: str = ""
     _entry: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _cold: list[str] = field(default_factory=list)
@@ -237,6 +245,14 @@ class FunctionText:
         self._known.append({})
         yield
         self._known.pop()
+
+    def remembered(self, what: str, make: Callable[[], str]) -> str:
+        """What has been made under this name in a block that dominates this one; else it is made now."""
+        for known in self._known:
+            if what in known:
+                return known[what]
+        made = self._known[-1][what] = make()
+        return made
 
     def node(self, text: str) -> str:
         """A metadata node of this function; a text that says `distinct` makes a new one each time."""
@@ -310,6 +326,19 @@ class FunctionText:
     def fill(self, line: int, text: str) -> None:
         self._lines[line] = f"  {text}"
 
+    @property
+    def written(self) -> int:
+        """How many lines the body has so far."""
+        return len(self._lines)
+
+    def attach(self, first: int, metadata: str) -> None:
+        """Attach metadata to the instructions from line `first` on that have none of its kind."""
+        kind = f" {metadata.partition(' ')[0]} "
+        for number in range(first, len(self._lines)):
+            line = self._lines[number]
+            if line.startswith("  ") and kind not in line:
+                self._lines[number] = f"{line}, {metadata}"
+
     def text(self, header: str) -> str:
         """The function, given its header without the brace."""
         return "\n".join([f"{header} {{", "entry:", *self._entry, *self._lines, *self._cold, "}"])
@@ -368,6 +397,55 @@ class FunctionText:
         if then == orelse:
             return then
         return self.value(f"select i1 {condition}, {kind} {then}, {kind} {orelse}")
+
+
+@record(frozen=False)
+class Locations:
+    """Debug locations: the place in the user's source that an instruction is made from, as the metadata that LLVM keeps
+    up to assembly text (there `.loc`, the directive that makes DWARF's line table). `engine.line_tables` reads them.
+
+    Only text that is made to be read has them. The function that is compiled is in the file `filename`; what is inlined
+    from another is in a lexical block of that file. Statements without a place of their own (loops, branches) have that
+    of the statement before; instructions that belong to no statement, such as those of the entry, have none.
+    """
+
+    filename: str
+    unit: str = ""
+    version: str = ""
+    pos: Pos | None = None  # of the statement that was written last
+
+    def locate(self, f: FunctionText, first: int) -> None:
+        """Locate the lines of `f` from number `first` on that have no location yet."""
+        if not isinstance(self.pos, Place):
+            return
+        file = self._file(f.module, self.filename)
+        if not self.unit:
+            kind = "emissionKind: DebugDirectivesOnly"
+            self.unit = f.module.node(f"distinct !DICompileUnit(language: DW_LANG_Python, file: {file}, {kind})")
+            self.version = f.module.node('!{i32 2, !"Debug Info Version", i32 3}')
+        if not f.subprogram:
+            name, kind = _quoted(self.pos.name), "!DISubroutineType(types: !{})"
+            where = f"file: {file}, unit: {self.unit}, spFlags: DISPFlagDefinition"
+            f.subprogram = f.node(f'distinct !DISubprogram(name: "{name}", type: {kind}, {where})')
+        scope = f.subprogram
+        if self.pos.filename != self.filename:
+            other = self._file(f.module, self.pos.filename)
+            scope = f.node(f"!DILexicalBlockFile(scope: {scope}, file: {other}, discriminator: 0)")
+        node = f.node(f"!DILocation(line: {self.pos.line}, column: {self.pos.column + 1}, scope: {scope})")
+        f.attach(first, f"!dbg {node}")
+
+    def named_metadata(self) -> list[str]:
+        named = {"dbg.cu": self.unit, "module.flags": self.version}
+        return [f"!llvm.{name} = !{{{node}}}" for name, node in named.items() if node]
+
+    def _file(self, module: ModuleText, filename: str) -> str:
+        return module.shared_node(f'!DIFile(filename: "{_quoted(filename)}", directory: "")')
+
+
+def _quoted(text: str) -> str:
+    """A text within quotes; `self` stands for a node's own name in the text of a node."""
+    safe = "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in text.encode())
+    return safe.replace("self", "\\73elf")
 
 
 def global_name(name: str) -> str:

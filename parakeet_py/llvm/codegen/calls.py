@@ -18,6 +18,7 @@ has put them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from parakeet_py.base.types import Array, Scalar, Type, is_complex, real_dtype
 from parakeet_py.imp import ir
@@ -103,9 +104,7 @@ def _parameter(f: FunctionText, kind: Type, name: str, given: list[str]) -> AnyV
 
 def _described(f: FunctionText, kind: Array, slots: str, first: int) -> Descriptor:
     """The array whose descriptor is in the slots from number `first`; fields are loaded when they are asked for."""
-    names = ["object", "base", "block", "data"]
-    names += [f"extent{axis}" for axis in range(kind.rank)]
-    names += [f"stride{axis}" for axis in range(kind.rank)]
+    names = _order(kind)
 
     def source(name: str) -> str:
         offset = 8 * (first + names.index(name))
@@ -150,6 +149,8 @@ def call(scope: Scope, statement: ir.Call) -> None:
             if f.module.checks is not None:
                 array.fields |= span(f.value, array)
             scope.values[out] = array
+            place_of_it = f.value(f"getelementptr inbounds i8, ptr {taken}, i64 {8 * slot}") if slot else taken
+            f.remembered(_written(array), partial(str, place_of_it))
             slot += slots_out(out.type)
             continue
         parts = []
@@ -211,17 +212,31 @@ def _given(f: FunctionText, kind: Type, value: AnyValue) -> list[str]:
     """The arguments that hand a value over."""
     if not isinstance(value, Descriptor):
         return [f"{type_} {part}" for type_, part in _parts(kind, value)]
-    slots = f.alloca(f"[{slots_out(kind)} x i64]", 8)
-    codegen_arrays.leave(f, kind, value, slots, 0)
-    return [f"ptr {slots}"]
+
+    def written() -> str:
+        slots = f.alloca(f"[{slots_out(kind)} x i64]", 8)
+        codegen_arrays.leave(f, kind, value, slots, 0)
+        return slots
+
+    return [f"ptr {f.remembered(_written(value), written)}"]
+
+
+def _written(array: Descriptor) -> str:
+    """The name under which it is remembered where the descriptor of an array is: nothing stores there again, but the
+    call that has written it, with which the array is another one."""
+    return f"descriptor {[array[name] for name in _order(array.type)]}"
+
+
+def _order(kind: Array) -> list[str]:
+    """The fields of a descriptor in the order of its slots."""
+    axes = range(kind.rank)
+    names = ["object", "base", "block", "data"]
+    return [*names, *(f"extent{axis}" for axis in axes), *(f"stride{axis}" for axis in axes)]
 
 
 def _taken(f: FunctionText, kind: Array, names: Sequence[str], slots: str, first: int) -> dict[str, str]:
     """Fields of an array that a procedure has written (its slots are used again by the next call)."""
-    order = ["object", "base", "block", "data"]
-    order += [f"extent{axis}" for axis in range(kind.rank)]
-    order += [f"stride{axis}" for axis in range(kind.rank)]
-    found = {}
+    order, found = _order(kind), {}
     for name in names:
         offset = 8 * (first + order.index(name))
         place = f.value(f"getelementptr inbounds i8, ptr {slots}, i64 {offset}") if offset else slots

@@ -11,6 +11,8 @@ from __future__ import annotations
 from parakeet_py.base.types import is_complex, is_float, is_unsigned, itemsize, real_dtype
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
 
+_INFINITE = 65521  # as a float16
+
 
 def cast(f: FunctionText, value: Value, source: str, target: str) -> Value:
     """Convert a value of dtype `source` to dtype `target`."""
@@ -46,6 +48,7 @@ def _real(f: FunctionText, value: str, source: str, target: str) -> str:
     if is_float(target):
         operation = "uitofp" if source == "bool" or is_unsigned(source) else "sitofp"
         if wanted == "half":  # through float32, as NumPy does
+            value = _near_half(f, value, source, kind)
             return f.value(f"fptrunc float {f.value(f'{operation} {kind} {value} to float')} to half")
         return f.value(f"{operation} {kind} {value} to {wanted}")
     if source == "bool":
@@ -108,3 +111,19 @@ def _to_signed(f: FunctionText, value: str, kind: str, bits: int) -> str:
     """`cvtt`: the lowest integer for what is out of range (which may be itself: -2**63 is not less in size)."""
     fits = f.binary("fcmp olt", kind, f.intrinsic("fabs", kind, value), float_literal(2.0 ** (bits - 1), kind))
     return f.select(fits, f"i{bits}", f.value(f"fptosi {kind} {value} to i{bits}"), str(-(1 << bits - 1)))
+
+
+def _near_half(f: FunctionText, value: str, source: str, kind: str) -> str:
+    """An integer that is the same float16, with significant bits enough that LLVM converts it.
+
+    LLVM leaves out a conversion to float16 and back if an integer has no more significant bits than a float16, in spite
+    of its size: 2**62 would stay what it is. The bound has 16 of them, and from 65520 on all are infinite.
+    """
+    if source == "bool" or itemsize(source) <= 2:
+        return value
+    below = f.value(f"icmp {'ult' if is_unsigned(source) else 'slt'} {kind} {value}, {_INFINITE}")
+    value = f.select(below, kind, value, str(_INFINITE))
+    if is_unsigned(source):
+        return value
+    above = f.value(f"icmp sgt {kind} {value}, {-_INFINITE}")
+    return f.select(above, kind, value, str(-_INFINITE))

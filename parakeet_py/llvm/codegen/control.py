@@ -15,7 +15,7 @@ from parakeet_py.llvm.codegen import access_checks, arrays, parallel, polls
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
-from parakeet_py.llvm.codegen.loop_hints import narrows, stays_scalar
+from parakeet_py.llvm.codegen.loop_hints import narrows, of_kind, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import LoopGroup, Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
@@ -33,6 +33,10 @@ def emit_block(scope: Scope, block: ir.Block) -> None:
 
 def emit(scope: Scope, statement: ir.Statement) -> None:
     """Write one statement."""
+    locations, first = scope.f.module.locations, 0
+    if locations is not None:
+        first = scope.f.written
+        locations.pos = getattr(statement, "pos", None) or locations.pos
     if scope.f.module.checks is not None:
         scope.f.module.checks.pos = getattr(statement, "pos", None) or scope.f.module.checks.pos
     match statement:
@@ -85,6 +89,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             calls.call(scope, statement)
         case ir.Grid() | ir.Barrier() | ir.WarpProduct() | ir.Launch():
             scope.unit.statement(scope, statement)
+    if locations is not None:
+        locations.locate(scope.f, first)
 
 
 # ---- right-hand sides ------------------------------------------------------------------------------------------------
@@ -256,8 +262,9 @@ def _counted(
         properties.append(f.module.shared_node('!{!"llvm.loop.interleave.count", i32 4}'))
     if scalar:
         properties.append(f.module.shared_node('!{!"llvm.loop.vectorize.enable", i1 false}'))
-    grouped = statement.kind in ("vector", "independent") and _enter_group(scope, statement.body, properties)
-    widened, f.widened = f.widened, statement.kind == "vector"
+    properties += [f.module.shared_node(f'!{{!"llvm.loop.{hint}}}') for hint in of_kind(statement.kind, last)]
+    grouped = statement.kind in ("vector", "independent", "lanes") and _enter_group(scope, statement.body, properties)
+    widened, f.widened = f.widened, statement.kind in ("vector", "lanes")
     emit_block(scope, statement.body)
     f.widened = widened
     if grouped:

@@ -8,6 +8,9 @@ Loops that stay scalar, as vector code would be slower:
   of them are put together element by element.
 
 And loops of little but comparisons: of a vector of float64, eight bytes are stored. Several vectors a turn hide that.
+
+Loops of lanes become one vector operation for each of their body's: they are widened before they could be unrolled.
+Loops of few turns are neither.
 """
 
 from __future__ import annotations
@@ -21,6 +24,17 @@ from parakeet_py.typed_ir.ir import Cast, Const, Load, Prim, Var, dtype_of
 _FEW_TURNS = 8  # as many elements side by side are stored by shuffles
 _LITTLE = 12  # operations beside the loads
 _NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16"})
+
+
+def of_kind(kind: str, stop: str) -> list[str]:
+    """Hints that a kind of loop always has."""
+    match kind:
+        case "lanes":
+            return ['unroll.disable"', 'interleave.count", i32 1', f'vectorize.width", i32 {stop}']
+        case "few":
+            return ['unroll.disable"', 'vectorize.enable", i1 false']
+        case _:
+            return []
 
 
 def stays_scalar(loop: ir.For) -> bool:

@@ -23,7 +23,7 @@ from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays
 from parakeet_py.llvm.codegen.access_checks import check_zones
 from parakeet_py.llvm.codegen.arrays import slots_in, slots_out
-from parakeet_py.llvm.codegen.builder import FunctionText, ModuleText, global_name
+from parakeet_py.llvm.codegen.builder import FunctionText, Locations, ModuleText, global_name
 from parakeet_py.llvm.codegen.control import emit_block
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.engine.host_info import HostInfo
@@ -60,6 +60,7 @@ def generate(
     contract: bool = False,
     fastmath: bool = False,
     checked: bool = False,
+    locations: Locations | None = None,
 ) -> GeneratedCode:
     """Print a function as LLVM IR.
 
@@ -69,10 +70,11 @@ def generate(
     contract : products and sums may be fused (rounded once)
     fastmath : float arithmetic may be regrouped and assumed finite
     checked : what the code does to memory is checked (`access_checks`)
+    locations : says of instructions where in the source they come from (`builder.Locations`)
     """
     flags = "fast " if fastmath else "contract " if contract else ""
     checks = Checks(max(1, len(function.failures))) if checked else None
-    module = ModuleText(host, flags, checks=checks)
+    module = ModuleText(host, flags, checks=checks, locations=locations)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
     library: list[tuple[str, tuple[str, ...]]] = []

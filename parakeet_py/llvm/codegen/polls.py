@@ -146,7 +146,7 @@ def polls(scope: Scope, loop: Loop) -> bool:
     match loop:
         case ir.While():
             return not around or length <= _FIRST or not _is_stepped(loop)
-        case ir.For(kind="vector"):
+        case ir.For(kind="vector" | "lanes"):
             return False
         case _ if not around:
             return length <= _HEAVY or not _goes_over_elements(scope, loop)
@@ -211,6 +211,8 @@ def _first_length(loop: Loop) -> int:
 def _is_longer(loop: Loop, iterations: int) -> bool:
     """May a loop have more iterations?"""
     match loop:
+        case ir.For(kind="few") | ir.While(few=True):
+            return False
         case ir.For(start=Const(value=start), stop=Const(value=stop)):
             return abs(int(stop.real) - int(start.real)) > iterations
     return True

@@ -168,7 +168,7 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
 
 
 def compile_divided(
-    text: str, most: int, library: Sequence[str] = (), *, level: int = 3, vectorize: bool = True
+    text: str, most: int, library: Sequence[str] = (), *, level: int = 3, vectorize: bool = True, quick: bool = False
 ) -> bytes:
     """Compile a module in up to `most` parts, side by side; gives objects that `load` takes as one.
 
@@ -177,16 +177,17 @@ def compile_divided(
     text, level, vectorize : as for `compile_ir`
     library : modules that this one refers to, each behind those that it refers to itself; they are compiled if they
         have not been compiled before
+    quick : do not optimise it, but for these modules, which all functions share
 
     Raises
     ------
     CodegenError
         As `compile_ir` does.
     """
-    parts = [text] if most < 2 or not object_loader.supported() else divide(text, min(most, MOST_PARTS))
+    parts = [text] if most < 2 or quick or not object_loader.supported() else divide(text, min(most, MOST_PARTS))
     found = {one: procedure_objects.find(one) for one in library}
     missing = [one for one, code in found.items() if code is None]
-    made = _compile_all([*parts, *missing], most, level, vectorize)
+    made = _compile_all([*parts, *missing], most, level, vectorize, len(parts) if quick else 0)
     for one, code in zip(missing, made[len(parts) :], strict=True):
         procedure_objects.keep(one, code)
         found[one] = code
@@ -195,17 +196,23 @@ def compile_divided(
     return object_loader.joined(objects) if len(objects) > 1 else objects[0]
 
 
-def _compile_all(parts: Sequence[str], most: int, level: int, vectorize: bool) -> list[bytes]:
-    """The objects of modules, compiled side by side."""
+def _compile_all(parts: Sequence[str], most: int, level: int, vectorize: bool, quick: int) -> list[bytes]:
+    """The objects of modules, compiled side by side; so many of the first are made quickly."""
+
+    def compiled(number: int) -> bytes:
+        if number < quick:
+            return compile_ir(parts[number], level=0, vectorize=False)
+        return compile_ir(parts[number], level=level, vectorize=vectorize)
+
     if most < 2 or len(parts) < 2:
-        return [compile_ir(part, level=level, vectorize=vectorize) for part in parts]
+        return list(map(compiled, range(len(parts))))
     objects: list[bytes | BaseException] = [b""] * len(parts)
     waiting = iter(range(len(parts)))
 
     def compile_parts() -> None:
         for number in waiting:
             try:
-                objects[number] = compile_ir(parts[number], level=level, vectorize=vectorize)
+                objects[number] = compiled(number)
             except BaseException as error:
                 objects[number] = error
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["divide"]
+__all__ = ["divide", "work_of"]
 
 LOOP = 100
 """What the passes over a loop take, in lines without loops."""
@@ -33,7 +33,7 @@ def divide(text: str, most: int) -> list[str]:
     Each of the others defines, as symbols seen from outside, what the first refers to; they refer to none of them. A
     module that is not worth it stays one.
     """
-    if most < 2 or _work(text) < 2 * LEAST:
+    if most < 2 or work_of(text) < 2 * LEAST:
         return [text]
     items = _items(text)
     definitions = {name: item for item in items if (name := _defined(item)) is not None}
@@ -46,7 +46,7 @@ def divide(text: str, most: int) -> list[str]:
         needed = _closure({name} | everywhere, uses) - {name}
         if all(_may_be_copied(definitions[other]) for other in needed):
             movable[name] = needed
-    groups = _shares({name: _work(regions[name]) for name in movable}, _work(text), most)
+    groups = _shares({name: work_of(regions[name]) for name in movable}, work_of(text), most)
     if not groups:
         return [text]
     moved = {name for group in groups for name in group}
@@ -106,7 +106,7 @@ def _may_be_copied(item: str) -> bool:
     return helper and not _REGION.match(item)
 
 
-def _work(item: str) -> int:
+def work_of(item: str) -> int:
     """What compiling some text takes, in lines."""
     return item.count("\n") + LOOP * item.count(" !llvm.loop ")
 

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.base import config as settings
-from parakeet_py.base import tracing
+from parakeet_py.base.frames import tracing
 from parakeet_py.base.types import DTYPES
+from parakeet_py.llvm.engine import c_symbols
 from parakeet_py.llvm.entry import callable_type, stub_support
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
@@ -29,7 +30,8 @@ from parakeet_py.llvm.runtime.object_layout import check_layout
 
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_CheckSignals "
-    "PyErr_Clear PyErr_Occurred PyGILState_GetThisThreadState PyErr_SetObject PyErr_SetString "
+    "PyErr_Clear PyErr_Fetch PyErr_Restore PyErr_Occurred PyTraceBack_Here "
+    "PyGILState_GetThisThreadState PyErr_SetObject PyErr_SetString "
     "PyEval_RestoreThread PyEval_SaveThread PyThreadState_Get "
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
     "PyLong_AsLongLongAndOverflow PyLong_AsLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Call "
@@ -74,6 +76,7 @@ EXPORTS = (
     "gate.fail",
     "gate.ask_threads",
     "gate.watched",
+    "gate.now",
     "gate.drop",
     "gate.poll",
     "gate.read_list",
@@ -134,6 +137,7 @@ def symbols() -> dict[str, int]:
         dtype = np.dtype(name)
         found[f"gate.dtype.{name}"] = id(dtype)
         found[f"gate.numpy.{name}"] = id(dtype.type)
+    found["gate.clock_gettime"] = c_symbols.resolve("clock_gettime") or 0
     found["gate.tools"] = tracing.places_address()
     found["gate.open_blocks"] = settings.open_blocks_address()
     found["gate.default_threads"] = settings.default_threads_address()

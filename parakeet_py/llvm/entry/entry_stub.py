@@ -67,6 +67,7 @@ class GateHandle:
         "_flags",
         "_former",
         "_kept",
+        "_left",
         "_record",
         "_target",
         "_threads",
@@ -90,11 +91,17 @@ class GateHandle:
         self._threads = ctypes.c_int32(0)
         self._flags = error_state.Record()
         self._versions = Versions(())
+        self._left = ctypes.c_int64(0)
 
     @property
     def versions(self) -> Versions:
         """What is known of the modules that are read."""
         return self._versions
+
+    @property
+    def left(self) -> int:
+        """Nanoseconds that calls of quick code may still take."""
+        return self._left.value
 
     @property
     def flags(self) -> error_state.Record:
@@ -151,6 +158,7 @@ def gate_symbols(
 
     found[f"{gate_symbol}.next"] = ctypes.addressof(handle._cell)
     found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
+    found[f"{gate_symbol}.left"] = ctypes.addressof(handle._left)
     found[f"{gate_symbol}.flags"] = ctypes.addressof(handle._flags)
     for place, address in enumerate(handle.versions.addresses):
         found[f"{gate_symbol}.tag.{place}"] = address
@@ -290,6 +298,7 @@ def load_gate(
     warn: Callable[..., object] | None = None,
     reads: Sequence[Read] = (),
     checked: bool = False,
+    budget: int = 0,
 ) -> GateHandle:
     """Load object code that holds a gate, fresh or from the disk cache.
 
@@ -301,6 +310,7 @@ def load_gate(
     threads : threads a parallel region may use; 0: as many as the settings say
     reads : names of modules that must not have been replaced
     checked : the code was made to check what it does to memory
+    budget : nanoseconds that calls of quick code may take
     others : see `gate_symbols`
 
     Raises
@@ -312,6 +322,7 @@ def load_gate(
     handle = GateHandle(signature, result)
     handle._threads.value = threads
     handle._versions = Versions(reads)
+    handle._left.value = budget
     own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state, warn=warn)
     handle.follow(following)
     known = {**shared, **own, **(external or {})}

@@ -29,12 +29,13 @@ from typing import Any, Final
 import numpy as np
 
 from parakeet_py.base import config as settings
-from parakeet_py.base import tracing
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.frames import tracing
+from parakeet_py.llvm.engine import c_symbols
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import booked_time
 from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, Plain, is_gate
-from parakeet_py.llvm.entry.stub_support import LAYOUT, WATCHED
+from parakeet_py.llvm.entry.stub_support import CLOCK, LAYOUT, WATCHED
 from parakeet_py.llvm.runtime.native_runtime import support_code
 from parakeet_py.llvm.runtime.object_layout import check_layout
 
@@ -188,7 +189,7 @@ def _code() -> dict[str, int]:
         f"gate.{name}": _address_of(ctypes.pythonapi, name)
         for name in ("PyObject_Vectorcall", "PyLong_AsLongLongAndOverflow", "PyUnicode_Compare", "PyThreadState_Get")
     }
-    known["gate.clock_gettime"] = _address_of(ctypes.CDLL(None), "clock_gettime")
+    known["gate.clock_gettime"] = c_symbols.resolve("clock_gettime") or 0
     known["gate.open_blocks"] = settings.open_blocks_address()
     known["gate.tools"] = tracing.places_address()
     known["gate.unsized"] = ctypes.addressof(_unsized)
@@ -198,7 +199,7 @@ def _code() -> dict[str, int]:
     known["gate.tuple_type"] = id(tuple)
     known["gate.int_type"] = id(int)
     known["gate.array_type"] = id(np.ndarray)
-    sources = (WATCHED, _CODE)
+    sources = (WATCHED, _CODE, CLOCK)
     return dict(
         support_code("plain gates", sources, known, ("gate.plain", "gate.plain_first"), prefix="gate.").addresses
     )
@@ -209,7 +210,6 @@ _CODE = Source(
 def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr: ...
 def PyLong_AsLongLongAndOverflow(number: ptr, overflow: ptr) -> i64: ...
 def PyUnicode_Compare(left: ptr, right: ptr) -> i32: ...
-def clock_gettime(clock: i32, time: ptr) -> i32: ...
 open_blocks: extern
 booked: extern
 unsized: extern
@@ -218,13 +218,6 @@ list_type: extern
 tuple_type: extern
 int_type: extern
 array_type: extern
-
-# Nanoseconds of the monotonic clock.
-@internal
-def now() -> i64:
-    time = alloca(i64, 2)
-    clock_gettime(1, time)
-    return time.i64 * 1000000000 + time.i64[1]
 
 # The elements of an array.
 @internal

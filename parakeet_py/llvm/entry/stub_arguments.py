@@ -63,10 +63,26 @@ class ArgumentWriter(GateWriter):
                 self.take(self.hidden(index), hidden.spec, f"hidden.{index}", True)
             self.checkpoint()
         self.overlaps()
+        self.limit()
         self.checkpoint()
         if self.checked:
             self.put("call void @gate.begin()")
         self.read_lists()
+
+    def limit(self) -> None:
+        """Take only what quick code is for (see `call.dispatch.tiers`)."""
+        if self.limits is None:
+            return
+        left = self.let(f"load i64, ptr {self.own('left')}")
+        self.need(self.let(f"icmp sgt i64 {left}, 0"))
+        lengths = {slot + 2: (value, spec) for value, spec, slot in self.long_lists}
+        for slot, limit in self.limits.items():
+            if slot in lengths:
+                value, spec = lengths[slot]
+                size = self.field(value, Layout.SIZE if isinstance(spec, ListSpec) else Layout.HEADER, "i64")
+            else:
+                size = self.field("%arguments", 8 * slot, "i64")
+            self.need(self.let(f"icmp ule i64 {self.let(f'add i64 {size}, {limit}')}, {2 * limit}"))
 
     def threads(self) -> None:
         """`%threads`: the function's own number, or the environment's, or, inside `options` blocks, what Python says.

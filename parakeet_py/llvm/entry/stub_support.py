@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 
-from parakeet_py.base.tracing import TOOLS
+from parakeet_py.base.frames.tracing import TOOLS
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry.boxing_text import ARRAYS, LENT
 from parakeet_py.llvm.entry.callable_type import SLOW_OFFSET
 from parakeet_py.llvm.runtime import error_state, loop_polls
-from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, Context
+from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, INTERRUPTED, Context
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 
 COUNTS_32 = sys.version_info >= (3, 12)
@@ -70,12 +70,13 @@ def support(checked: bool = False) -> tuple[Source, ...]:
         "LENT_TO": 16,
         "BLOCK_HEADER": BLOCK_HEADER,
         "LENT": LENT,
+        "INTERRUPTED": INTERRUPTED,
         "FAILURE": Context.ARGUMENTS - 8,  # the status is the first of seven numbers
         "SLOW": SLOW_OFFSET,
         **LAYOUT,
     }
     texts = (_COUNTING if checked else "", INCREMENT.text, _COMPARE, _CALL, ARRAYS)
-    return *(Source(text, constants) for text in texts), WATCHED, error_state.SUPPORT, loop_polls.SUPPORT
+    return *(Source(text, constants) for text in texts), WATCHED, error_state.SUPPORT, loop_polls.SUPPORT, CLOCK
 
 
 _COUNTING = """
@@ -181,6 +182,9 @@ def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) 
 def PyObject_Call(function: ptr, arguments: ptr, names: ptr) -> ptr: ...
 def PyVectorcall_Call(function: ptr, arguments: ptr, names: ptr) -> ptr: ...
 def PyErr_Occurred() -> ptr: ...
+def PyErr_Fetch(type: ptr, value: ptr, traceback: ptr): ...
+def PyErr_Restore(type: ptr, value: ptr, traceback: ptr): ...
+def PyTraceBack_Here(frame: ptr) -> i32: ...
 def PyErr_SetString(type: ptr, text: ptr): ...
 def PyErr_SetObject(type: ptr, value: ptr): ...
 def Py_DecRef(object: ptr): ...
@@ -238,12 +242,28 @@ def drop(objects: ptr, n: i64):
         Py_DecRef(objects.ptr[i])
         i += 1
 
+# Give the exception of a signal handler a place in the function: the frame that helper(status) gives.
+@internal
+def place_interrupt(helper: ptr):
+    error = alloca(ptr, 3)
+    status = alloca(ptr)
+    PyErr_Fetch(error, error + 8, error + 16)
+    status.ptr = PyLong_FromLongLong(INTERRUPTED)
+    frame = or_clear(PyObject_Vectorcall(helper, status, 1, null))
+    PyErr_Restore(error.ptr, error.ptr[1], error.ptr[2])
+    if frame != null:
+        PyTraceBack_Here(frame)
+    Py_DecRef(frame)
+    Py_DecRef(status.ptr)
+
 # Raise what the status of a call says: the exception that helper(status, a0, ..., a5) gives or raises; the state of the
 # call comes last if it has one. What the helper gives has no traceback through it. An exception already set stays.
 @cold.noinline
 def fail(ctx: ptr, helper: ptr, state: ptr):
     pk_free_all(ctx)
     if PyErr_Occurred() != null:
+        if ctx.i64 == INTERRUPTED:
+            place_interrupt(helper)
         return
     objects = alloca(ptr, 9)
     memset(objects, 0, 72)
@@ -279,4 +299,17 @@ def watched() -> i64:
     return seen
 """,
     {"MONITORED": sys.version_info >= (3, 12)},
+)
+
+CLOCK = Source(
+    """
+def clock_gettime(clock: i32, time: ptr) -> i32: ...
+
+# Nanoseconds of the monotonic clock.
+def now() -> i64:
+    time = alloca(i64, 2)
+    clock_gettime(MONOTONIC, time)
+    return time.i64 * 1000000000 + time.i64[1]
+""",
+    {"MONOTONIC": 1},
 )

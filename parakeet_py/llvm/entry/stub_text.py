@@ -29,11 +29,13 @@ copies of these (`kept`) and puts their contents back first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from parakeet_py.llvm.entry.stub_arguments import ArgumentWriter
 from parakeet_py.llvm.entry.stub_results import ResultWriter
 from parakeet_py.llvm.runtime import error_state
-from parakeet_py.llvm.runtime.call_context import Context
-from parakeet_py.llvm.runtime.loop_polls import HELD, KEPT, LENT
+from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
+from parakeet_py.llvm.runtime.loop_polls import BRIEF, HELD, KEPT, LENT
 from parakeet_py.llvm.safety.declarations import DECLARATIONS
 from parakeet_py.signature.attribute_sources import RANDOM_STATE
 from parakeet_py.signature.results import Result, result_leaves, result_offsets
@@ -60,6 +62,7 @@ declare void @gate.fail(ptr, ptr, ptr)
 declare ptr @gate.PyErr_Occurred()
 declare i32 @gate.ask_threads(ptr)
 declare i64 @gate.watched()
+declare i64 @gate.now()
 declare void @gate.drop(ptr, i64)
 declare ptr @gate.read_list(ptr, ptr, ptr)
 declare ptr @gate.box_array(ptr, ptr, i64, ptr, ptr)
@@ -108,6 +111,8 @@ def gate_ir(
     warns: bool = False,
     watched: int = 0,
     checked: bool = False,
+    limits: Mapping[int, int] | None = None,
+    restarts: bool = False,
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
 
@@ -126,10 +131,14 @@ def gate_ir(
     warns : floating-point flags that the entry sets are reported
     watched : the number of modules whose names must not have been replaced (see `patches`)
     checked : references are looked at (`safety.objects`)
+    limits : calls are taken only until they have used up the nanoseconds at `<gate>.left`, and only if the ints and
+        extents in these slots of their arguments are at most so large
+    restarts : a call that takes long is given up at a poll, and goes on to `next`
     """
     gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
     gate.rerun, gate.kept, gate.recursive, gate.numeric, gate.warns = rerun, kept, recursive, numeric, warns
-    gate.watched, gate.checked = watched, checked
+    gate.watched, gate.checked, gate.limits = watched, checked, limits
+    gate.restarts = restarts
     return gate.text(release_elements, always_release, declare_entry)
 
 
@@ -138,6 +147,7 @@ class _Gate(ArgumentWriter, ResultWriter):
 
     rerun: tuple[int, ...] = ()
     recursive = False
+    restarts = False
 
     def call(self, release_elements: int, always_release: bool) -> None:
         self.put(f"store <{_WORDS} x i64> zeroinitializer, ptr %ctx, align 64")
@@ -152,10 +162,11 @@ class _Gate(ArgumentWriter, ResultWriter):
         for pin in self.pins:
             self.increment(pin)
         self.keep_contents()
-        release = self.releases(release_elements, always_release)
+        release = "" if self.restarts else self.releases(release_elements, always_release)
         held_at = self.at("%ctx", Context.THREAD)
         draws = any(hidden.source[-1] == RANDOM_STATE for hidden in self.signature.hidden)
-        self.put(f"store i64 {KEPT if draws else LENT if self.has_state else HELD}, ptr {held_at}")
+        held = BRIEF if self.restarts else KEPT if draws else LENT if self.has_state else HELD
+        self.put(f"store i64 {held}, ptr {held_at}")
         if release:
             self.put(f"br i1 {release}, label %release, label %run")
             self.lines.append("release:")
@@ -163,12 +174,17 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.put(f"store ptr %released, ptr {held_at}")
             self.put("br label %run")
             self.lines.append("run:")
+        start = "" if self.limits is None else self.let("call i64 @gate.now()")
         self.clear_flags()
         self.put(f"%status = call i32 @{self.entry}(ptr %ctx, ptr %arguments, ptr %results)")
         self.read_flags()
+        if start:
+            taken = self.let(f"sub i64 {self.let('call i64 @gate.now()')}, {start}")
+            left = self.let(f"load i64, ptr {self.own('left')}")
+            self.put(f"store i64 {self.let(f'sub i64 {left}, {taken}')}, ptr {self.own('left')}")
         thread = self.field("%ctx", Context.THREAD, "i64")  # loops that run long let the GIL go, too
-        held = self.let(f"icmp ule i64 {thread}, {KEPT}")
-        self.put(f"br i1 {held}, label %back, label %restore")
+        kept = self.let(f"icmp ule i64 {thread}, {BRIEF}")
+        self.put(f"br i1 {kept}, label %back, label %restore")
         self.lines.append("restore:")
         state = self.let(f"inttoptr i64 {thread} to ptr")
         self.put(f"call void @gate.PyEval_RestoreThread(ptr {state})")
@@ -251,7 +267,16 @@ class _Gate(ArgumentWriter, ResultWriter):
         self.call(release_elements, always_release)
         self.box()
         self.lines.append("failed:")
-        if self.rerun:
+        if self.restarts:
+            self.put(f"br i1 {self.let(f'icmp eq i32 %status, {INTERRUPTED}')}, label %ended, label %other")
+            self.lines.append("ended:")
+            raised = self.let("call ptr @gate.PyErr_Occurred()")
+            self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %long, label %other")
+            self.lines.append("long:")
+            self.put(f"store i64 0, ptr {self.own('left')}")
+            self.put("br label %again")
+            self.lines.append("other:")
+        if self.rerun or self.restarts:
             cases = " ".join(f"i32 {code}, label %again" for code in self.rerun)
             self.put(f"switch i32 %status, label %error [{cases}]")
             self.lines.append("again:")

@@ -6,6 +6,8 @@ tested together by `checkpoint`: before whatever may only be read once they hold
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from parakeet_py.llvm.entry.stub_support import increment_ir
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.signature.results import Result
@@ -45,6 +47,7 @@ class GateWriter:
         self.warns = False  # are floating-point flags reported?
         self.watched = 0  # modules whose names must not have been replaced
         self.checked = False
+        self.limits: Mapping[int, int] | None = None  # of quick code, by slots
 
     def put(self, line: str) -> None:
         self.lines.append("  " + line)

@@ -15,6 +15,8 @@ restore, or one of these while the GIL is held:
     HELD    the first poll that looks at signals lets it go
     LENT    each poll that does lends it to other threads: the function calls Python, or counts references of objects
     KEPT    it is never let go: the function draws from generators of Python's
+    BRIEF   it is never let go, as the first poll that looks at signals ends the call: it was to be short, and is begun
+            again in optimised code (see `call.dispatch.tiers`); no exception is set then
 
 After a tick of the clock (1 to 4 ms), and then twenty times in a second, the thread that made the call goes to
 `gate.poll`, which takes the GIL if it has been let go, runs Python's signal handlers, and lets the GIL go. If a handler
@@ -33,6 +35,7 @@ CONVENTION = "preserve_mostcc " if platform.machine().lower() in ("x86_64", "amd
 HELD = 1  # a context's THREAD while the GIL is held
 LENT = 2
 KEPT = 3
+BRIEF = 4
 FIRST = 100_000  # nanoseconds after the first poll
 AGAIN = 50_000_000  # nanoseconds between looks at signals
 OFTEN = 2_000_000  # nanoseconds: polls that come sooner than this after each other are too many
@@ -116,12 +119,14 @@ def poll(ctx: ptr) -> i32:
     if PyGILState_GetThisThreadState() == null:
         return -1
     thread = i64(atomic_load(ctx.THREAD.ptr, "monotonic"))
-    if ugt(thread, KEPT):
+    if ugt(thread, BRIEF):
         PyEval_RestoreThread(ptr(thread))
     raised = PyErr_CheckSignals() != 0
-    if raised:
+    if raised | (thread == BRIEF):
         ctx.ORDER.i64 = FIRST_OF_ALL
         atomic_store(ctx.i64, INTERRUPTED, "monotonic")
+    if thread == BRIEF:
+        return 1
     if thread != KEPT:
         saved = PyEval_SaveThread()
         if thread == LENT:
@@ -137,5 +142,6 @@ def poll(ctx: ptr) -> i32:
         "INTERRUPTED": INTERRUPTED,
         "LENT": LENT,
         "KEPT": KEPT,
+        "BRIEF": BRIEF,
     },
 )

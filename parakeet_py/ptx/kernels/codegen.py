@@ -25,7 +25,7 @@ from parakeet_py.base.types import Array, Scalar, is_complex, is_float, itemsize
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor, complete, fixed_stride
-from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, ModuleText
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionText, Locations, ModuleText
 from parakeet_py.llvm.codegen.control import emit_block
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.engine.host_info import HostInfo
@@ -54,6 +54,7 @@ def kernel_ir(
     contract: bool = False,
     fastmath: bool = False,
     libdevice: bool = False,
+    locations: Locations | None = None,
 ) -> str:
     """The LLVM IR of one kernel.
 
@@ -65,9 +66,10 @@ def kernel_ir(
     parts : each block is launched as so many smaller ones, a power of two; for kernels that are `divisible`
     contract, fastmath : as for the CPU
     libdevice : elementary functions are those of NVIDIA's library
+    locations : says of instructions where in the source they come from
     """
     flags = "fast " if fastmath else "contract " if contract or kernel.contract else ""
-    module = ModuleText(host, flags, libdevice_call if libdevice else None)
+    module = ModuleText(host, flags, libdevice_call if libdevice else None, locations=locations)
     unit = KernelUnit(
         kernel.function,
         module,

@@ -192,16 +192,14 @@ class Context(ABC):
 
     def dim(self, var: ir.Var, axis: int) -> ir.Var:
         extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")
-        self.builder.nonnegative.add(extent)
-        self.builder.small.add(extent)
+        self.builder.as_count(extent)
         return extent
 
     def index_var(self, name: str, extent: ir.Operand) -> ir.Var:
         """An index variable of an operator: 0 <= index < extent."""
         b = self.builder
         index = ir.Var(name, PYINT)
-        b.nonnegative.add(index)
-        b.small.add(index)
+        b.as_count(index)
         terms, constant = b.form(extent)
         b.upper[index] = (terms, constant - 1)
         return index

@@ -1,8 +1,8 @@
 """Forms of values: which values a value is made of, and what two of one form have in common.
 
-A value class has one entry here, or in the file that its operations are in: its parts, how a value is put together of
-other parts, and what besides the parts has to be equal where two values meet (`same_form`). Classes without an entry
-have no parts.
+A value class (of lists: that of their form) has one entry here, or in the file that its operations are in: its parts,
+how a value is put together of other parts, and what besides the parts has to be equal where two values meet
+(`same_form`). Classes without an entry have no parts.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from parakeet_py.typed_ir.specialize.values import (
     TupleV,
     Value,
     VariantV,
+    class_of_form,
 )
 
 Parts = tuple[Value, ...]
@@ -84,7 +85,7 @@ def parts_of(value: Value) -> Parts:
 
 def rebuild(like: Value, parts: Parts) -> Value:
     """A value like this one, of other parts."""
-    return FORMS[type(like)].rebuild(like, parts)
+    return form_of(like).rebuild(like, parts)
 
 
 def same_form(left: Value, right: Value) -> bool:
@@ -92,7 +93,7 @@ def same_form(left: Value, right: Value) -> bool:
     if type(left) is not type(right) or isinstance(left, VariantV):  # see `tagged_unions`
         return False
     form = form_of(left)
-    return bool(form.alike(left) == form.alike(right))
+    return form is form_of(right) and bool(form.alike(left) == form.alike(right))
 
 
 def array_of(value: Value) -> ArrayV | None:
@@ -113,12 +114,12 @@ def roots_of(value: Value) -> frozenset[int]:
 
 def alike(value: Value) -> object:
     """What besides the parts has to be equal in two values of one form."""
-    return FORMS[type(value)].alike(value)
+    return form_of(value).alike(value)
 
 
 def form_of(value: Value) -> Form:
     """The form of a value; that of one without parts for classes that have none of their own."""
-    return FORMS.get(type(value), _WHOLE)
+    return FORMS.get(class_of_form(value), _WHOLE)
 
 
 def _older(one: ItemV, other: ItemV) -> ItemV:

@@ -28,7 +28,7 @@ from parakeet_py.signature.specs import Source, text_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays.strided import with_steps
 from parakeet_py.typed_ir.specialize.containers import (
-    dynamic_lists,
+    array_lists,
     list_objects,
     ragged_arrays,
     strings,
@@ -98,7 +98,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
     if (rows := list_objects.rows_of(s, value)) is not None:
         ends, together = rows
         return ResultRows(result_tree(s, together, leaves), leaf(ends.var, "array", ends.dtype, False, 1))
-    value = dynamic_lists.shown(s, value)
+    value = array_lists.shown(s, value)
     list_objects.check_result(s, value)
     match value:
         case ScalarV(operand):

@@ -43,9 +43,9 @@ from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.specialize import compile_time_values, inputs, messages, results, statements
 from parakeet_py.typed_ir.specialize.arrays import convert
 from parakeet_py.typed_ir.specialize.containers import (
+    array_lists,
     constant_tables,
     containers,
-    dynamic_lists,
     joins,
     list_changes,
     sorted_lists,
@@ -279,7 +279,7 @@ class Specializer(Context):
 
     def shown(self, operand: ssa.Operand) -> Value:
         """A value for those who know lists as arrays."""
-        return dynamic_lists.shown(self, self.value(operand))
+        return array_lists.shown(self, self.value(operand))
 
     def loop_templates(self, op: ssa.Op, inits: Sequence[Value]) -> list[Template]:
         """The templates to start a loop with: those of the initial values, joined with what an earlier visit found.

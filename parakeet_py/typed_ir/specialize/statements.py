@@ -15,8 +15,8 @@ from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
 from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.specialize.containers import (
+    array_lists,
     dict_items,
-    dynamic_lists,
     hash_maps,
     list_changes,
     owned_containers,
@@ -177,9 +177,9 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
             callee, named = s.value(function), s.keywords(kwargs)
             lists = owned_containers.given(s, op) if owned_containers.may_keep(callee) else []
             before, out = list(s.builder.fields.values()), s.out
-            given = dynamic_lists.arguments(s, callee, s.items(args))
+            given = array_lists.arguments(s, callee, s.items(args))
             result = s.call(
-                callee, iterator_consumption.arguments(s, args, given), dynamic_lists.keywords(s, callee, named)
+                callee, iterator_consumption.arguments(s, args, given), array_lists.keywords(s, callee, named)
             )
             owned_containers.check_made(s, callee, out, result)
             if lists:
@@ -193,8 +193,8 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
         case ssa.SetItem(obj, index, value):
             s.set_item(s.value(obj), s.value(index), s.value(value))
             return None
-        case ssa.BuildTuple(items):
-            return TupleV(tuple(s.items(items)))
+        case ssa.BuildTuple(items, hashed):
+            return TupleV(tuple(s.items(items)), "frozenset" if hashed else "tuple")
         case ssa.BuildList(items):
             return list_display(s, items)
         case ssa.BuildSet(items):

@@ -8,9 +8,10 @@ is known too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
-from typing import Any
+from enum import Enum
+from typing import Any, TypeGuard
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import DTYPES, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
@@ -183,7 +184,7 @@ class ItemV:
     changes of lists, and how many loops, were around it when it was taken."""
 
     index: ScalarV
-    listed: GrowV
+    listed: ListValue
     version: int
     depth: int
 
@@ -197,47 +198,78 @@ class SuperV:
 
 
 @record
-class ListV:
-    """A Python list of unknown length, kept as an array until something needs a list.
+class Columns:
+    """Items of one template, each leaf of which has a column; `length` elements of it are in use (`dynamic_lists`).
+    Items of items that are lists lie in pools (`nested_lists`)."""
 
-    `items` says what it holds: Python scalars ("") or NumPy scalars (their dtype), in lists of lists where the array
-    has several axes; "array": arrays of one shape, the rows; "table": items of several types, or tuples,
-    good for an array only.
-    `once`: nothing else will read this list, the array may be taken over. `own`: the function has made the list, and
-    whatever else shows its items shows this very memory: items can be assigned.
-    """
-
-    array: ArrayV
-    items: str = ""
-    once: bool = False
-    own: bool = False
-
-
-@record
-class GrowV:
-    """A Python list that the function changes (see `dynamic_lists`): the first `length` elements of each column, one
-    for each leaf of the template `item` that all items have. Items of items that are lists lie in `pools` (see
-    `nested_lists`)."""
-
-    length: ScalarV
-    columns: tuple[ArrayV, ...]
     item: Any
-    pools: tuple[GrowV, ...] = ()
 
 
 @record
-class ArraysV:
-    """A Python list of arrays that the function changes (see `ragged_arrays`): the elements of all, where each begins
-    in them, and its extents. `bases` is the memory the arrays had that have been appended, `root` names what the items
+class Rows:
+    """Items that are the elements or rows of one array (`array_lists`): Python scalars ("") or NumPy scalars (their
+    dtype), in lists of lists where the array has several axes; "array": arrays of one shape; "table": items of several
+    types, or tuples, good for an array only; "copies": arrays that Python makes of the rows."""
+
+    kind: str
+
+
+@record
+class Ragged:
+    """Items that are arrays of any shapes (`ragged_arrays`), whose elements lie in a pool: columns of where each begins
+    there, and of its extents. `bases` is the memory the arrays had that have been appended, `root` names what the items
     show of it; `fresh`: nothing else shows an item."""
 
-    length: ScalarV
-    used: ScalarV
-    data: ArrayV
-    places: tuple[ArrayV, ...]
     root: int
     bases: frozenset[int]
     fresh: bool
+
+
+class Ownership(Enum):
+    """Of the memory of a list: other values may show it (SHOWN); the function has made it, and what else shows its
+    items shows this very memory, so that items can be assigned (OWN); nothing else will read it (ONCE)."""
+
+    SHOWN = "shown"
+    OWN = "own"
+    ONCE = "once"
+
+
+@record
+class ListValue:
+    """A Python list whose length may depend on values; `form` says how its items lie in its columns and pools."""
+
+    length: ScalarV
+    columns: tuple[ArrayV, ...]
+    form: Columns | Rows | Ragged
+    pools: tuple[ListValue, ...] = ()
+    ownership: Ownership = Ownership.OWN
+
+    @staticmethod
+    def grown(length: ScalarV, columns: Iterable[ArrayV], item: Any, pools: Iterable[ListValue] = ()) -> ListValue:
+        """A list in columns that have room for more items."""
+        return ListValue(length, tuple(columns), Columns(item), tuple(pools))
+
+    @staticmethod
+    def rows(array: ArrayV, kind: str = "", ownership: Ownership = Ownership.SHOWN) -> ListValue:
+        """The list of the elements or rows of an array."""
+        return ListValue(ScalarV(array.extents[0]), (array,), Rows(kind), (), ownership)
+
+    @property
+    def item(self) -> Any:
+        """The template of items in columns."""
+        assert isinstance(self.form, Columns)
+        return self.form.item
+
+    @property
+    def kind(self) -> str:
+        """What the rows of an array are."""
+        assert isinstance(self.form, Rows)
+        return self.form.kind
+
+    @property
+    def array(self) -> ArrayV:
+        """The array whose rows are the items."""
+        return self.columns[0]
 
 
 @record
@@ -246,7 +278,7 @@ class MapV:
     insertion, and the table that finds them. `kind`: dict, set, or worn, a set that had other items before, whose
     order in Python depends on them."""
 
-    entries: GrowV
+    entries: ListValue
     table: ArrayV
     kind: str
 
@@ -366,9 +398,7 @@ Value = (
     | TextV
     | CharV
     | SuperV
-    | ListV
-    | GrowV
-    | ArraysV
+    | ListValue
     | DictV
     | MapV
     | SliceV
@@ -383,6 +413,27 @@ Value = (
     | UnboundV
     | NeverV
 )
+
+
+def class_of_form(value: Value) -> type:
+    """What says how a value is made: its class, or that of the form of a list."""
+    return type(value.form) if isinstance(value, ListValue) else type(value)
+
+
+def grows(value: Value) -> TypeGuard[ListValue]:
+    """Is it a list in columns that have room for more items?"""
+    return isinstance(value, ListValue) and isinstance(value.form, Columns)
+
+
+def is_rows(value: Value) -> TypeGuard[ListValue]:
+    """Is it a list kept as an array?"""
+    return isinstance(value, ListValue) and isinstance(value.form, Rows)
+
+
+def is_ragged(value: Value) -> TypeGuard[ListValue]:
+    """Is it a list of arrays that grows?"""
+    return isinstance(value, ListValue) and isinstance(value.form, Ragged)
+
 
 ItemAt = Callable[[ir.Operand], Value]
 """Gives the item at a place."""

@@ -50,6 +50,7 @@ def test_unknown_variables_warn(environment: pytest.MonkeyPatch, name: str, text
         config.reload()
     (warning,) = caught
     assert str(warning.message).startswith(f"the environment variable {name} is no setting of parakeet_py; {text}")
+    assert warning.filename == __file__
 
 
 def test_variables_of_others_do_not_warn(environment: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import os
 import parakeet_py
 from parakeet_py import options
 from parakeet_py.base import package
-from parakeet_py.base.tracebacks import is_own
+from parakeet_py.base.frames.tracebacks import is_own
 from parakeet_py.call import library_ir_cache
 from parakeet_py.library.arrays.shape import size_of
 from parakeet_py.llvm.engine import disk_cache

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from parakeet_py.bench import load, peers, report, runner
 from parakeet_py.bench.c import bindings
 from parakeet_py.bench.compare import difference
-from parakeet_py.bench.plot import speedups, write_plot
+from parakeet_py.bench.plot import means, speedups, write_plot
 from parakeet_py.bench.program import SIZES, Program, Tolerance
 from parakeet_py.bench.programs import PROGRAMS, select
 from parakeet_py.bench.runner import Measurement, Row, Settings
@@ -254,11 +255,24 @@ class TestReport:
         assert data["geometric_means"]["numpy"]["ratio"] == pytest.approx(4.0)
         assert data["programs"][1]["implementations"]["c"] == {"status": "WRONG", "reason": "off by one"}
 
+    def test_means_of_a_plot_are_over_the_same_programs(self) -> None:
+        found = [("one", {"parakeet": 2.0, "c": 8.0}), ("two", {"parakeet": 8.0, "numba": 1.0}), ("three", {"c": 5.0})]
+        assert means(found) == [
+            ("mean over all 2", {"parakeet": pytest.approx(4.0)}),
+            ("mean over the 1 of numba", {"parakeet": pytest.approx(8.0), "numba": pytest.approx(1.0)}),
+            ("mean over the 1 of C", {"parakeet": pytest.approx(2.0), "c": pytest.approx(8.0)}),
+        ]
+
     def test_plots(self, rows: list[Row], tmp_path: Any) -> None:
-        names = [name for name, _ in speedups(rows, self.settings)]
-        assert names == ["one", "two", "geometric mean"]
+        found = speedups(rows, self.settings)
+        assert [name for name, _ in found] == ["one", "two"]
         write_plot(tmp_path / "p.html", rows, self.settings)
-        assert "parakeet_py: 2.00×" in (tmp_path / "p.html").read_text()
+        drawn = (tmp_path / "p.html").read_text()
+        assert "one, parakeet_py: 2.00×" in drawn and "times as fast as NumPy" in drawn
+        svg = ElementTree.fromstring(drawn[drawn.index("<svg") : drawn.index("</svg>") + 6])
+        ticks = [one.text for one in svg.iter("text") if one.get("class") == "tick"]
+        assert "1×" in ticks and "2×" in ticks
+        assert len(svg.findall("rect")) == sum(len(values) for _, values in found + means(found))
         with pytest.raises(ValueError, match=r"\.png or \.html"):
             write_plot(tmp_path / "p.gif", rows, self.settings)
         pytest.importorskip("matplotlib")

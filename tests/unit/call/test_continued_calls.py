@@ -27,7 +27,9 @@ def test_python_goes_on_behind_any_operation(program: Program, monkeypatch: pyte
         state.safe, left = False, left + 1
         return int(state.leave(plan, results, lambda: result))
 
-    monkeypatch.setattr(handed_back_plans.Plan, "performer", lambda plan, hidden: performer(plan, True))
+    monkeypatch.setattr(
+        handed_back_plans.Plan, "performer", lambda plan, function, hidden: performer(plan, function, True)
+    )
     monkeypatch.setattr(handed_back.CallState, "look_for_changes", look)
     case = program.cases[0]
     made = accelerate(program.function)

@@ -33,7 +33,7 @@ def by_another_thread(kind: type[BaseException]) -> None:
         pass
 
 
-@pytest.mark.parametrize("kind", [Late, ValueError, TimeoutError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("kind", [Late, ValueError, TimeoutError, KeyboardInterrupt, SystemExit, StopIteration])
 @pytest.mark.parametrize("once", [False, True])
 def test_what_a_handler_raises_passes_through(
     kind: type[BaseException], once: bool, monkeypatch: pytest.MonkeyPatch

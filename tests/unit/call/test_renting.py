@@ -16,11 +16,13 @@ from parakeet_py import FallbackWarning, accelerate, options
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.call import fallback_cache, pricing, renting
 from parakeet_py.call.dispatch import first_calls
+from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.renting import Account, Trial
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.entry.plain_gate import FOR_EVER, SAMPLE, SHORT, PlainGate, Shape, add_unsized
 from parakeet_py.signature.device_classes import class_lives_elsewhere
+from parakeet_py.signature.small_arguments import SMALL
 
 
 def plain(x: Any, n: Any = 3, *, k: Any = 1) -> Any:
@@ -208,6 +210,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     monkeypatch.setattr(pricing.compile_cost, "of", lambda size: 100e6)
     monkeypatch.setattr(pricing.CompileCost, "room", 1e18)
     monkeypatch.setattr(renting, "gates_pay", lambda calls=1: False)  # they measure by themselves
+    monkeypatch.setattr(first_calls, "FEW", 10**6)
 
     def take(nanoseconds: float) -> None:
         step[0] = nanoseconds
@@ -333,7 +336,7 @@ def test_few_kinds_of_calls_are_remembered(clock: Callable[[float], None], monke
 
 
 def test_calls_of_any_shape_share_a_gate(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"CALLS": 2, "ALL_CALLS": 0}.items():
+    for name, value in {"FEW": 1, "ALL_CALLS": 0}.items():
         monkeypatch.setattr(first_calls, name, value)
     function = accelerate(when="pays")(lambda text, *others, n=0: len(text))
     clock(1e3)
@@ -380,10 +383,10 @@ def test_short_calls_are_measured_now_and_then() -> None:
 def test_first_calls_are_taken_by_little(clock: Callable[[float], None]) -> None:
     function = accelerate(when="pays")(lambda x, n=1: (x, n))
     clock(1e6)
-    for value in (1.0, 3, [1, 2], "text", np.ones(first_calls.SMALL), plain):
+    for value in (1.0, 3, [1, 2], "text", np.ones(SMALL), plain):
         assert function(value) == (value, 1) and function(value, n=value) == (value, value)
     assert function._complete is not None  # there is not even a dispatcher
-    large = np.ones(first_calls.SMALL + 1)
+    large = np.ones(SMALL + 1)
     assert function(large) == (large, 1) and function._complete is None
     assert function._dispatcher.account.calls == 1
     function(large)
@@ -450,10 +453,85 @@ def test_first_calls_book_their_own_time(clock: Callable[[float], None]) -> None
     assert accounts[0].spent == 2e6
 
 
+def test_of_short_first_calls_few_are_timed(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"FEW": 2, "GATES": "not loaded", "COMPILER": "not loaded", "waiting": [0]}.items():
+        monkeypatch.setattr(first_calls, name, value)
+    function = accelerate(when="pays")(lambda x: x)
+    clock(1e3)
+    before = booked[0]
+    for _ in range(3 + 2 * first_calls.SAMPLE):
+        assert function(1) == 1 and function([2]) == [2] and function(n := np.ones(3)) is n
+    calls = 3 * (3 + 2 * first_calls.SAMPLE)
+    assert booked[0] - before == 1e3 * calls and function._complete is not None
+    account = function._dispatcher.account
+    account.settle_gates()
+    timed = calls - function._untimed
+    assert 1e3 * (timed - first_calls.SAMPLE) <= account.total <= 1e3 * calls
+    clock(1e6)  # calls that have become long are all timed, from the next one on
+    before = booked[0]
+    for _ in range(2 * first_calls.SAMPLE):
+        function(1)
+    assert function._untimed == 0 and booked[0] - before > 1e6 * first_calls.SAMPLE
+
+
+def test_recursive_first_calls_are_timed(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_calls, "FEW", 0)
+    monkeypatch.setattr(first_calls, "gates_pay", lambda calls: False)
+    function: Any = accelerate(when="pays")(lambda n: n and function(n - 1))
+    clock(1e3)
+    for _ in range(10):
+        assert function(3) == 0 and function._untimed == 0
+
+
+def test_a_first_gate_needs_no_dispatcher(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_calls, "FEW", 1)
+    function = accelerate(when="pays")(lambda x: x)
+    clock(1e3)
+    for _ in range(5):
+        function(1)
+    (gate,) = function._gates
+    assert function._complete is not None and 0 < gate.left < first_calls.BUDGET
+
+    class Other:
+        """A class that gates do not know."""
+
+    left = gate.left
+    for _ in range(3):
+        function(Other())
+    assert function._complete is not None and gate.left < left
+    account = function._dispatcher.account
+    account.settle_gates()
+    assert account.gates == [gate] and account.total == first_calls.BUDGET - gate.left
+
+
+def test_a_gate_takes_refused_calls_whatever_they_have_cost(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renting, "gates_pay", lambda calls=1: True)
+    monkeypatch.setattr(first_calls, "BUDGET", 0)
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedError("not this one")
+
+    monkeypatch.setattr(Compiling, "specialize", refuse)
+    function = accelerate(when="pays")(lambda x: x + 1)
+    clock(150e6)
+    with pytest.warns(FallbackWarning, match="not this one"):
+        for _ in range(10):
+            assert function(1.0) == 2.0
+    account = function._dispatcher.account
+    account.close()
+    account.spent = 1e15
+    for _ in range(3):
+        assert function(1.0) == 2.0
+    (gate,) = account.gates
+    assert gate.left > renting.FOLLOWING and account.calls == 1
+
+
 def test_the_code_of_gates_is_loaded_for_many_calls(
     clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"CALLS": 1, "ALL_CALLS": 5, "GATES": "not loaded", "COMPILER": "not loaded"}.items():
+    for name, value in {"FEW": 1, "ALL_CALLS": 9, "GATES": "not loaded", "COMPILER": "not loaded"}.items():
         monkeypatch.setattr(first_calls, name, value)
     monkeypatch.setattr(first_calls, "waiting", [0])
     function = accelerate(when="pays")(lambda x: x)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py import accelerate
 from parakeet_py.base.types import BOOL, FLOAT64, PYINT, Array
 from parakeet_py.imp import ir
 from parakeet_py.imp.check import IllFormed, check_function
@@ -230,6 +231,15 @@ def test_report_names_sizes() -> None:
     assert [one.size for one in storage.results] == [None]
     known = report(lower(function([array("x", 1)], body)), ["points"], [np.zeros(5)])
     assert [str(one).partition(": ")[2] for one in known.results] == ["40 bytes on the heap (points.shape[0] * 8)"]
+
+
+def test_report_of_sizes_beyond_64_bits() -> None:
+    @accelerate
+    def repeated(x, n):
+        return np.repeat(x, n)
+
+    storage = repeated.explain(np.arange(3), 2**62).storage
+    assert [(one.bytes, one.size) for one in storage.results] == [("(x.shape[0] * n) * 8", None)]
 
 
 # ---- the checker and the interpreter notice what is wrong ------------------------------------------------------------

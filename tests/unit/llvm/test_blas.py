@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
+from parakeet_py import accelerate, options
+from parakeet_py.base.config import available_cpus
 from parakeet_py.base.types import Array
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import matmul
+from parakeet_py.llvm.codegen.blas_products import ALIGNMENT, LEAST_PART, MOST_PARTS
 from parakeet_py.llvm.codegen.module import generate
 from parakeet_py.llvm.engine import compiler
 from parakeet_py.llvm.runtime import blas
@@ -251,3 +255,25 @@ def test_products_do_not_depend_on_the_number_of_threads(dtype: str, shape: tupl
         np.testing.assert_array_equal(results[0], results[2])
         bound = 16 * left.shape[1] * np.finfo(dtype).eps
         np.testing.assert_allclose(results[0], left @ right, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("shape", [(130, 70, 90), (300, 65, 33), (97, 200, 401)])
+def test_large_products_are_the_bits_of_their_parts(shape: tuple[int, int, int], dtype: str, threads: int) -> None:
+    """Each part is what NumPy's BLAS gives for it on one thread, whatever order its kernels add in."""
+    random = np.random.default_rng(0)
+    a = random.standard_normal(shape[:2]).astype(dtype)
+    b = random.standard_normal(shape[1:]).astype(dtype)
+    rows, _, columns = shape
+    even = -(-max(rows, columns) // min(available_cpus(), MOST_PARTS))
+    length = max(-(-even // ALIGNMENT) * ALIGNMENT, LEAST_PART)
+    cuts = range(length, max(rows, columns), length)
+    with threadpool_limits(1):
+        if rows >= columns:
+            expected = np.vstack([part @ b for part in np.split(a, cuts)])
+        else:
+            expected = np.hstack([a @ part for part in np.split(b, cuts, axis=1)])
+    with options(threads=threads, when="now"):
+        found = accelerate(lambda a, b: a @ b)(a, b)
+    assert found.tobytes() == expected.tobytes()

@@ -559,6 +559,54 @@ def _has_loop(block: Block) -> bool:
     return any(isinstance(let.op, For) for let in walk(block))
 
 
+# ---- products --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("raised", [True, False], ids=["what is behind", "all"])
+def test_dot_products_of_a_loop_are_a_product_of_a_matrix_and_a_vector(raised: bool) -> None:
+    a, x = array("a", 2), array("x")
+    p = Program(a, x)
+    n = p.dim(a)
+
+    def turn(w: Writer, i: Var) -> None:
+        start = w.prim("add", i, ONE, type_=PYINT) if raised else ZERO
+        length = w.prim("sub", n, start, type_=PYINT)
+
+        def product(inner: Writer, k: Var) -> Operand:
+            at = inner.prim("add", start, k, type_=PYINT)
+            return inner.prim("mul", inner.load(a, i, at), inner.load(x, at))
+
+        products = w.map1((length,), product)
+        (total,) = w.reduce((), (length,), lambda inner, k: inner.load(products, k), "add", (real(0.0),))
+        w.store(x, (i,), total)
+
+    loop(p, n, turn)
+    _, after = only("products", p, a=np.ones((40, 40)), x=np.arange(40.0))
+    assert ("Matmul" in names(after)) == raised
+
+
+# ---- collapse --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["from elsewhere", "from what is stored"])
+def test_a_map_around_a_map_is_one_if_what_it_reads_stays(apart: bool) -> None:
+    a, x, kept = array("a", 2), array("x"), array("kept")
+    p = Program(a, x, kept)
+    rows, columns = p.dim(a), p.dim(a, 1)
+
+    def column(w: Writer, j: Var) -> None:
+        factor = w.load(x, j) if apart else w.load(a, ZERO, j)
+        w.store(kept, (j,), factor)
+        w.map((rows,), lambda inner, i: inner.store(a, (i, j), inner.prim("mul", inner.load(a, i, j), factor)))
+        w.store(kept, (j,), w.prim("add", w.load(a, ONE, j), w.load(kept, j)))
+
+    p.map((columns,), column)
+    _, after = only("collapse", p, a=np.arange(12.0).reshape(3, 4), x=np.arange(4.0), kept=np.zeros(4))
+    assert [len(let.op.indices) for let in after.body.statements if isinstance(let.op, Map)] == (
+        [1, 2, 1] if apart else [1]
+    )
+
+
 # ---- wrap ------------------------------------------------------------------------------------------------------------
 
 

@@ -45,7 +45,7 @@ def test_functions_share_them():
         assert second(A, B) == ([2, 3], 4)
     shared = names(first) & names(second)
     assert any(name.startswith("distinct_") for name in shared)
-    assert any(name.startswith("joined_items_") for name in shared)
+    assert any(name.startswith("chosen_entries_") for name in shared)
     own = {one.name: one for one in compiled(first).typed.procedures}
     for one in compiled(second).typed.procedures:
         assert one.name not in shared or one is own[one.name]

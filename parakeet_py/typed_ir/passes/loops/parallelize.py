@@ -26,12 +26,12 @@ from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 from parakeet_py.typed_ir.passes.checks.checks_before_stores import foresees
 from parakeet_py.typed_ir.passes.checks.deferred_checks import can_wait, outcome, without_checks
+from parakeet_py.typed_ir.passes.loops.collapse import joined_maps
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, fresh_copy, is_const, substitute
 from parakeet_py.typed_ir.semantics import integer_bounds
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
 _LARGEST_COEFFICIENT = 1 << 20
-_MOST_SCALARS = 8  # recomputed at every point of a joined index space, unless the compiler below moves them
 Position = tuple[Linear | None, ...]  # None: any index along this axis
 
 
@@ -150,9 +150,12 @@ class _Parallelizer(Rewriter):
     def as_map(self, let: Let, op: ir.For) -> list[Let]:
         writer = Writer(let.pos)
         count, index, body = self.counted(writer, op, op.body)
-        outside, made = _collapse(ir.Map((count,), (index,), body))
-        writer.statements += outside
-        writer.let(made)
+        made = ir.Map((count,), (index,), body)
+        joined = joined_maps(made)
+        if joined is None:
+            writer.let(made)
+        else:
+            writer.statements += [Let(one.outs, one.op, let.pos) for one in joined]
         return writer.statements
 
     def as_either(self, let: Let, op: ir.For, effects: Effects) -> list[Let] | None:
@@ -341,29 +344,3 @@ def _identity(name: str, param: Var) -> Const:
     low, high = integer_bounds(dtype)
     value = {"mul": 1, "minimum": high, "maximum": low, "and": -1 if low else high}.get(name, 0)
     return Const(value, kind)
-
-
-def _collapse(op: ir.Map) -> tuple[list[Let], ir.Map]:
-    """map i: (scalars; map j: body) -> map i, j: scalars; body. With the scalars that can go before the `Map`."""
-    body = op.body
-    if body.results or not body.statements:
-        return [], op
-    *scalars, last = body.statements
-    inner = last.op
-    if not isinstance(inner, ir.Map) or last.outs or len(scalars) > _MOST_SCALARS:
-        return [], op
-    outside: list[Let] = []
-    inside: list[Let] = []
-    bound = set(op.indices)
-    for let in scalars:
-        if not isinstance(let.op, ir.Prim | ir.Cast | ir.Dim):
-            return [], op
-        if bound.isdisjoint(ir.operands_of(let.op)) and not (isinstance(let.op, ir.Prim) and let.op.name in ir.CHECKED):
-            outside.append(let)
-        else:
-            inside.append(let)
-            bound.update(let.outs)
-    if not bound.isdisjoint(inner.extents):
-        return [], op
-    joined = Block((*inside, *inner.body.statements))
-    return outside, ir.Map((*op.extents, *inner.extents), (*op.indices, *inner.indices), joined)

@@ -16,10 +16,11 @@ depends on nothing else, and tests that remain are ones that the loops around ca
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from parakeet_py.base.types import PYINT, Array, Scalar, is_complex
+from parakeet_py.base.types import PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var, dtype_of
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
@@ -46,13 +47,13 @@ def unroll_loops(function: Function) -> Function:
     return _Loops().function(function)
 
 
-def _short(extents: Sequence[Operand]) -> int:
-    """The extent of a short last axis, or 0."""
-    if extents and isinstance(extents[-1], Const):
-        extent = int(extents[-1].value.real)
-        if 2 <= extent <= MAX_EXTENT:
-            return extent
-    return 0
+def _short(extents: Sequence[Operand], axes: int = 1) -> int:
+    """How many elements there are along the last axes, if each is short, else 0."""
+    count = 1
+    for extent in extents[-axes:]:
+        size = extent.whole if isinstance(extent, Const) else 0
+        count *= size if 2 <= size <= MAX_EXTENT else 0
+    return count if extents else 0
 
 
 def _fits(block: Block, copies: int) -> bool:
@@ -73,9 +74,12 @@ class _Reductions(Rewriter):
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
         if isinstance(op, ir.Reduce):
-            count = _short(op.reduced_extents)
-            if count and _fits(op.body, count) and _adds_in_order(op, count):
-                return self._again(_reduced_axis(let, op, count))
+            axes = 1 if not op.runs else len(op.reduced_extents)
+            count = _short(op.reduced_extents, axes)
+            if not count and axes > 1:
+                axes, count = 1, _short(op.reduced_extents)
+            if count and _fits(op.body, count) and _adds_in_order(op, axes, count):
+                return self._again(_reduced_axes(let, op, axes))
             count = _short(op.extents)
             if count and op.reduced_extents and _fits(op.body, count):
                 return self._again(_kept_axis(let, op, count))
@@ -89,36 +93,43 @@ class _Reductions(Rewriter):
         return done
 
 
-def _adds_in_order(op: ir.Reduce, count: int) -> bool:
+def _adds_in_order(op: ir.Reduce, axes: int, count: int) -> bool:
     """May `count` contributions side by side be combined first, one after the other?"""
     if not op.runs:
         return True
     row, chunk = op.runs
-    if len(op.reduced_extents) > 1 and (row != Const(count, PYINT) or chunk != ir.ZERO):
+    whole = axes == len(op.reduced_extents)
+    if chunk == ir.ONE:
+        return whole
+    one_run = chunk == ir.ZERO and (row == Const(count, PYINT) or (whole and row == ir.ZERO))
+    if len(op.reduced_extents) > 1 and not one_run:
         return False
-    kinds = [dtype_of(init) for init in op.inits]  # pairwise, halves are added in float32, and complex numbers in pairs
-    return chunk == ir.ONE or not any(kind == "float16" or (is_complex(kind) and count > 3) for kind in kinds)
+    # pairwise, halves are added in float32, and others in accumulators, from some number on
+    most = {"float16": 0, "complex64": 3, "complex128": 3}
+    return all(count <= most.get(dtype_of(init), 7) for init in op.inits)
 
 
-def _reduced_axis(let: Let, op: ir.Reduce, count: int) -> list[Let]:
-    """combine the contributions along the last reduced axis in the body."""
+def _reduced_axes(let: Let, op: ir.Reduce, axes: int) -> list[Let]:
+    """Combine the contributions along the last reduced axes in the body."""
     statements: list[Let] = []
     combined: tuple[Operand, ...] = ()
-    for number in range(count):
-        copy = _instance(op.body, op.reduced_indices[-1], number)
+    extents, indices = op.reduced_extents[-axes:], op.reduced_indices[-axes:]
+    for place in itertools.product(*[range(int(extent.whole)) for extent in extents if isinstance(extent, Const)]):
+        numbers = [Const(number, PYINT) for number in place]
+        copy = fresh_copy(op.body, dict(zip(indices, numbers, strict=True)))
         statements.extend(copy.statements)
-        if number == 0:
+        if not combined:
             combined = copy.results
             continue
         joined = _applied(op.combine, (*combined, *copy.results))
         statements.extend(joined.statements)
         combined = joined.results
-    if op.reduced_extents[:-1]:
+    if op.reduced_extents[:-axes]:
         body = Block(tuple(statements), combined)
         rest = replace(
             op,
-            reduced_extents=op.reduced_extents[:-1],
-            reduced_indices=op.reduced_indices[:-1],
+            reduced_extents=op.reduced_extents[:-axes],
+            reduced_indices=op.reduced_indices[:-axes],
             body=body,
             runs=(ir.ZERO, ir.ONE) if op.runs else (),
         )

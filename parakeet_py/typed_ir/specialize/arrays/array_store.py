@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Scalar, Type, is_complex, is_float, is_integer
+from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Array, Scalar, Type, is_complex, is_float, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays.axis_order import copied_order, fortran
@@ -49,6 +49,12 @@ def keep_imaginary(s: Context, source: str, dtype: str) -> None:
     """Where imaginary parts are dropped NumPy warns; so it has to do that itself."""
     if is_complex(source) and not is_complex(dtype) and dtype != "bool":
         raise s.hand_back("complex numbers made real, with a warning")
+
+
+def new_array(s: Context, extents: tuple[ir.Operand, ...], dtype: str, name: str = "new") -> ArrayV:
+    """New memory for an array in C order, whose elements mean nothing yet."""
+    var = s.builder.emit1(ir.Alloc(extents), Array(dtype, len(extents), "C"), name=name)
+    return ArrayV(var, extents, frozenset({s.memory.new_root()}))
 
 
 def copy_array(s: Context, array: ArrayV, dtype: str | None = None, *, order: str = "K", exact: bool = False) -> ArrayV:

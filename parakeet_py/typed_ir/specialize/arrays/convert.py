@@ -7,14 +7,15 @@ of a NumPy one. These are the places that say what each kind of value becomes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar, is_integer
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array, store_cast
+from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, new_array, store_array, store_cast
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dict_items
@@ -126,21 +127,19 @@ def _stack(s: Context, items: Sequence[Value], dtype: str | None) -> ArrayV:
     b = s.builder
     parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
     if not parts:
-        empty = b.emit1(ir.Alloc((ZERO,)), Array(dtype or "float64", 1, "C"), name="array")
-        return ArrayV(empty, (ZERO,), frozenset({s.memory.new_root()}))
+        return new_array(s, (ZERO,), dtype or "float64", "array")
     made = dtype or np.result_type(*(np.dtype(part.dtype) for part in parts)).name
     rank = 0 if isinstance(parts[0], ScalarV) else parts[0].rank
     if any((0 if isinstance(part, ScalarV) else part.rank) != rank for part in parts):
         raise s.unsupported("setting an array element with a sequence: the parts have different shapes")
     inner: tuple[ir.Operand, ...] = parts[0].extents if isinstance(parts[0], ArrayV) else ()
     extents = (ir.Const(len(parts), PYINT), *inner)
-    out = b.emit1(ir.Alloc(extents), Array(made, rank + 1, "C"), name="array")
-    array = ArrayV(out, extents, frozenset({s.memory.new_root()}), False, (len(parts) != 1, *(False,) * rank))
+    array = replace(new_array(s, extents, made, "array"), nonunit=(len(parts) != 1, *(False,) * rank))
     _check_alike(s, [part for part in parts if isinstance(part, ArrayV)])
     for position, part in enumerate(parts):
         place = ir.Const(position, PYINT)
         if isinstance(part, ScalarV):
-            b.emit(ir.Store(out, (place,), store_cast(s, part.operand, Scalar(made), users=True)))
+            b.emit(ir.Store(array.var, (place,), store_cast(s, part.operand, Scalar(made), users=True)))
             continue
         axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
             (axis + 1, extent, ONE) for axis, extent in enumerate(inner)

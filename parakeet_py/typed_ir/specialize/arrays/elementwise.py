@@ -70,9 +70,7 @@ def broadcast_extents(
                     extent, nonunit = other, True
                 else:
                     merged = b.select(b.prim("eq", extent, ONE), other, extent)
-                    if isinstance(merged, ir.Var):
-                        b.nonnegative.add(merged)
-                        b.small.add(merged)
+                    b.as_count(merged)
                     extent = merged
         extents.append(extent)
         nonunits.append(nonunit)

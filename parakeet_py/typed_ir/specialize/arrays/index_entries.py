@@ -308,9 +308,7 @@ def _dynamic_slice(s: Context, extent: ir.Operand, item: SliceV) -> Range:
     huge = b.prim("gt", size, ir.Const(1 << 47, PYINT), type=PYBOOL)
     length = b.select(huge, b.prim("minimum", span, ONE), length)
     step = b.select(huge, b.select(forward, ONE, ir.Const(-1, PYINT)), step)
-    if isinstance(length, ir.Var):
-        b.nonnegative.add(length)
-        b.small.add(length)
+    b.as_count(length)
     return Range(b.select(forward, up.start, down.start), length, step)
 
 
@@ -338,8 +336,7 @@ def _counted(s: Context, span: ir.Operand, step: int) -> ir.Operand:
         return ir.Const(int(counted.value.real) // step, PYINT)
     result = b.prim("floordiv", counted, ir.Const(step, PYINT))
     if isinstance(result, ir.Var):
-        b.nonnegative.add(result)
-        b.small.add(result)
+        b.as_count(result)
         b.upper.setdefault(result, b.form(span))
     return result
 

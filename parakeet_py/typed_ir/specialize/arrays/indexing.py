@@ -135,8 +135,7 @@ def nonzero_indices(s: Context, mask: ArrayV) -> tuple[ir.Operand, list[ArrayV]]
         coordinates = tuple(b.cast(index, INT64) for index in indices)
     op = ir.Compress(mask.extents, indices, ir.Block(tuple(statements), (keep, *coordinates)))
     outs = b.emit(op, PYINT, *(Array("int64", 1, "C") for _ in indices), name="where")
-    b.nonnegative.add(outs[0])
-    b.small.add(outs[0])
+    b.as_count(outs[0])
     return outs[0], [ArrayV(out, (outs[0],), frozenset({s.memory.new_root()})) for out in outs[1:]]
 
 
@@ -150,8 +149,7 @@ def _read_advanced(s: Context, array: ArrayV, entries: list[Entry], names: Seque
             element = b.emit1(ir.Load(array.var, indices), Scalar(array.dtype))
         op = ir.Compress(array.extents, indices, ir.Block(tuple(statements), (keep, element)))
         count, out = b.emit(op, PYINT, Array(array.dtype, 1, "C"), name="compress")
-        b.nonnegative.add(count)
-        b.small.add(count)
+        b.as_count(count)
         return ArrayV(out, (count,), frozenset({s.memory.new_root()}))
     plan = plan_gather(s, array, entries, names)
     if not plan.extents:

@@ -97,7 +97,4 @@ def size_of(s: Context, array: ArrayV) -> ir.Operand:
     size: ir.Operand = ONE
     for extent in array.extents:
         size = s.builder.index_mul(size, extent)
-    if isinstance(size, ir.Var):
-        s.builder.small.add(size)
-        s.builder.nonnegative.add(size)
-    return size
+    return s.builder.as_count(size)

@@ -15,7 +15,7 @@ from parakeet_py.base.types import PYINT, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.containers import dynamic_lists
+from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.values import ItemAt, ScalarV, TupleV, Value, py
@@ -68,16 +68,13 @@ def _rows(s: Context, rows: list[TupleV]) -> ItemAt | None:
     def place(index: ir.Operand) -> ir.Operand:
         found = dynamic_lists.item_at(s, places, index)
         assert isinstance(found, ScalarV)
-        if isinstance(found.operand, ir.Var):
-            b.nonnegative.add(found.operand)
-            b.small.add(found.operand)
-        return found.operand
+        return b.as_count(found.operand)
 
     def row_at(index: ir.Operand) -> Value:
         start = place(index)
         count = b.max0(b.index_sub(place(b.index_add(index, ONE)), start))
         columns = tuple(make_view(s, column, (start,), [(0, count, ONE)]) for column in flat.columns)
         row = dynamic_lists.of_columns(count, columns, template)
-        return dynamic_lists.shown(s, row) if isinstance(template, Scalar) else row
+        return array_lists.shown(s, row) if isinstance(template, Scalar) else row
 
     return row_at

@@ -234,7 +234,7 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
                 return hash_maps.subscript(s, hash_maps.table_for(s, value), index)
             wanted = s.static(index, "a dict key")
             for key, item in entries:
-                if key == wanted:
+                if wanted in {key}:
                     return item
             raise s.unsupported(f"KeyError: {wanted!r}")
         case ComprehensionV() if not iterator_consumption.is_iterator(value) or s.frame.namespace.trusted:

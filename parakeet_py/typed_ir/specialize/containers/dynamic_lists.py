@@ -2,24 +2,21 @@
 
 The frontend makes every change of a list with one owner a new value (`frontend/ownership`). As long as
 the number of its items is known that value is a `TupleV`. Where paths with different numbers meet it is a
-`GrowV`: a length and, for each leaf of an item, a column, an array whose first elements are in use. Columns are changed
+list in `Columns`: a length and, for each leaf of an item, an array whose first elements are in use. Columns are changed
 in place, since the list before a change is never read again, and replaced by columns of one and a half times the size
 when they are full. All items have one template, whose leaves are scalars: numbers, numbers of several types, tuples of
 such.
 
-A rule that does not know `GrowV` gets a `ListV` that shows the elements in use (`shown`): good until the next change.
+A rule that does not know them gets a list of `Rows` that shows the elements in use (`array_lists.shown`): good until
+the next change.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -28,6 +25,7 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import (
     copy_array,
     encoded,
     load_leaves,
+    new_array,
     store_array,
     store_leaves,
 )
@@ -37,10 +35,9 @@ from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import nested_lists, ragged_arrays
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.paths import iterables, join, tagged_scalars
+from parakeet_py.typed_ir.specialize.paths import iterables, join
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
-    EitherT,
     RowT,
     Structure,
     Template,
@@ -50,22 +47,23 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
 )
 from parakeet_py.typed_ir.specialize.restarts import NotGrown
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     CharV,
-    GrowV,
+    Columns,
     InstanceV,
     ItemAt,
     ItemV,
-    ListV,
+    ListValue,
     RangeV,
+    Rows,
     ScalarV,
     SliceV,
-    Static,
-    TaggedScalar,
     TextV,
     TupleV,
     Value,
+    grows,
+    is_ragged,
+    is_rows,
     py,
 )
 
@@ -74,41 +72,40 @@ if TYPE_CHECKING:
 
 SMALLEST = 8  # elements of a column
 NO_ITEMS = "pop from an empty deque"
-_WALKING = (len, enumerate, zip, reversed, list)
 _ROWS = ("array", "table")  # items of lists that are described as a whole
 
 
 def has_item_type(value: Value) -> bool:
     """Whether it is a list whose items are described one by one: lists of rows, and tables, are not."""
-    return is_list(value) and not (isinstance(value, ListV) and (value.array.rank > 1 or value.items in _ROWS))
-
-
-def grows(value: Value) -> bool:
-    """Is it a list in columns that have room?"""
-    return isinstance(value, GrowV)
+    return is_list(value) and not (is_rows(value) and (value.array.rank > 1 or value.kind in _ROWS))
 
 
 def in_columns(value: Value) -> tuple[ScalarV, Sequence[ArrayV]] | None:
     """The length and the columns of a list that is nothing else; None for other values."""
-    return (value.length, value.columns) if isinstance(value, GrowV) and not value.pools else None
+    return (value.length, value.columns) if grows(value) and not value.pools else None
 
 
 def is_of_scalars(value: Value) -> bool:
     """Is it a list of numbers?"""
     match value:
-        case ListV(array, items):
-            return array.rank == 1 and items != "table"
-        case GrowV(item=item):
+        case ListValue(form=Rows(kind), columns=(array,)):
+            return array.rank == 1 and kind != "table"
+        case ListValue(form=Columns(item)):
             return isinstance(item, Scalar)
     return False
 
 
+def is_table(value: Value) -> bool:
+    """A list of tuples, which is shown as the array that NumPy makes of it, and as nothing else."""
+    return grows(value) and isinstance(value.item, Structure)
+
+
 def kind_as_option(value: Value) -> object:
     """What two lists must not have in common that are options of one value; None for what cannot be an option."""
-    if isinstance(value, ArraysV):
+    if is_ragged(value):
         return None
-    if isinstance(value, ListV) and not has_item_type(value):
-        return "list", value.array.dtype, value.array.rank, value.items
+    if is_rows(value) and not has_item_type(value):
+        return "list", value.array.dtype, value.array.rank, value.kind
     return "list"
 
 
@@ -119,14 +116,12 @@ def item_template(s: Context, held: Value, more: Sequence[Value] = ()) -> Templa
     """The template that all items of a list, and some more, fit."""
     templates: list[Template] = []
     match held:
-        case GrowV():
-            templates.append(held.item)
+        case ListValue(form=Columns(item)):
+            templates.append(item)
         case TupleV(items):
             templates += [template_of(item, varying=True) for item in items]
-        case ListV(array, items) if has_item_type(held):
-            templates.append(Scalar(array.dtype, items == ""))
-        case ListV(array, items) if items in ("", array.dtype):
-            made: Template = Scalar(array.dtype, items == "")
+        case ListValue(form=Rows(kind), columns=(array,)) if kind in ("", array.dtype):
+            made: Template = Scalar(array.dtype, kind == "")
             for _ in range(array.rank - 1):
                 made = RowT(made)
             templates.append(made)
@@ -154,17 +149,18 @@ def grown_template(s: Context, left: Structure, right: Structure) -> Structure:
         return arrays
     items = join_items(s, [*_parts(left), *_parts(right)])
     # What is made a grown list on one path only is new memory, which needs no name of its own beside the other path's.
-    some = any(isinstance(one.like, GrowV) and len(one.parts) > 1 for one in (left, right))
+    some = any(grows(one.like) and len(one.parts) > 1 for one in (left, right))
     roots: frozenset[int] = frozenset() if some else frozenset({s.memory.new_root()})
     for one in (left, right):
         # one that may be an argument is marked as that: Python must get the very list (`inputs.need_whole`)
-        roots |= _roots(one) if isinstance(one.like, GrowV) else _roots(one) & s.arguments.list_roots.keys()
+        roots |= _roots(one) if grows(one.like) else _roots(one) & s.arguments.list_roots.keys()
     columns = [
         ArrayT(Array(kind.dtype, 1, "C"), (None,), roots, False, (False,), ())
         for kind in types_of(items)
         if isinstance(kind, Scalar)
     ]
-    return Structure(GrowV(py(0), (), items), (PYINT, *columns, *nested_lists.pool_templates(s, items, roots)))
+    parts = (PYINT, *columns, *nested_lists.pool_templates(s, items, roots))
+    return Structure(ListValue.grown(py(0), (), items), parts)
 
 
 def _roots(template: Template) -> frozenset[int]:
@@ -178,67 +174,59 @@ def _roots(template: Template) -> frozenset[int]:
 
 def _parts(template: Structure) -> Sequence[Template]:
     match template.like:
-        case GrowV() as like:
-            return [like.item]
-        case ListV(array, items):
-            kind = Scalar(array.dtype, items == "")
-            return [kind if array.rank == 1 else RowT(kind)]
+        case ListValue(form=Columns(item)):
+            return [item]
+        case ListValue(form=Rows(kind), columns=(array,)):
+            number = Scalar(array.dtype, kind == "")
+            return [number if array.rank == 1 else RowT(number)]
     return template.parts
 
 
-def of_columns(length: ir.Operand, columns: Sequence[ArrayV], item: Template) -> GrowV:
+def of_columns(length: ir.Operand, columns: Sequence[ArrayV], item: Template) -> ListValue:
     """A list whose items have these leaves."""
-    return GrowV(ScalarV(length), tuple(columns), item)
+    return ListValue.grown(ScalarV(length), columns, item)
 
 
 def with_items(value: Value, item: Template) -> Value:
     """A list in columns, whose leaves are taken to be those of items of another type."""
-    return replace(value, item=item) if isinstance(value, GrowV) else value
+    return replace(value, form=Columns(item)) if grows(value) else value
 
 
-def of_characters(s: Context, text: TextV) -> GrowV:
+def of_characters(s: Context, text: TextV) -> ListValue:
     """The list of all characters of a string."""
     column = s.cast_array(text.codes, "int64")
     return of_columns(text.codes.extents[0], (column,), Structure(CharV(py(0)), (PYINT,)))
 
 
-def as_grown(s: Context, value: Value, item: Template) -> GrowV:
+def as_grown(s: Context, value: Value, item: Template) -> ListValue:
     """A list of known length, or an array that is a list, with columns of its own."""
-    b = s.builder
     kinds = [kind for kind in types_of(item) if isinstance(kind, Scalar)]
-    if isinstance(value, GrowV):
+    if grows(value):
         return value if value.item == item else _recoded(s, value, item)
-    if isinstance(value, ListV) and value.array.rank > 1:
+    if is_rows(value) and value.array.rank > 1:
         table = nested_lists.of_table(s, value)
         return table if table.item == item else _recoded(s, table, item)
-    if isinstance(value, ListV):
+    if is_rows(value):
         own = copy_array(s, value.array)
-        grown = GrowV(ScalarV(own.extents[0]), (own,), Scalar(own.dtype, value.items == ""))
+        grown = ListValue.grown(ScalarV(own.extents[0]), (own,), Scalar(own.dtype, value.kind == ""))
         return grown if grown.item == item else _recoded(s, grown, item)
     assert isinstance(value, TupleV)
     room = ir.Const(max(SMALLEST, len(value.items)), PYINT)
-    columns = [
-        ArrayV(
-            b.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column"),
-            (room,),
-            frozenset({s.memory.new_root()}),
-        )
-        for kind in kinds
-    ]
-    made = GrowV(py(len(value.items)), tuple(columns), item, nested_lists.new_pools(s, item))
+    columns = [new_array(s, (room,), kind.dtype, "column") for kind in kinds]
+    made = ListValue.grown(py(len(value.items)), columns, item, nested_lists.new_pools(s, item))
     for place, part in enumerate(value.items):
         made = _stored(s, made, ir.Const(place, PYINT), part)
     return made
 
 
-def _stored(s: Context, grown: GrowV, place: ir.Operand, item: Value) -> GrowV:
+def _stored(s: Context, grown: ListValue, place: ir.Operand, item: Value) -> ListValue:
     """The list with an item in its place."""
     pools = list(grown.pools)
     store_leaves(s, grown.columns, place, nested_lists.leaves_in(s, item, grown.item, pools))
     return replace(grown, pools=tuple(pools))
 
 
-def _recoded(s: Context, grown: GrowV, item: Template) -> GrowV:
+def _recoded(s: Context, grown: ListValue, item: Template) -> ListValue:
     """The same items with a wider template."""
     if nested_lists.has_rows(item):
         return nested_lists.recoded(s, grown, item)
@@ -247,10 +235,10 @@ def _recoded(s: Context, grown: GrowV, item: Template) -> GrowV:
     columns = generate(
         s, (length,), lambda point: encoded(s, join.leaves_of(s, plain_item_at(s, grown, point[0]), item))
     )
-    return GrowV(grown.length, tuple(columns), item)
+    return ListValue.grown(grown.length, columns, item)
 
 
-def copied(s: Context, grown: GrowV) -> GrowV:
+def copied(s: Context, grown: ListValue) -> ListValue:
     instance_lists.must_stay(s, grown.item)
     columns = tuple(copy_array(s, column) for column in grown.columns)
     return replace(grown, columns=columns, pools=nested_lists.copied_pools(s, grown.pools))
@@ -259,42 +247,43 @@ def copied(s: Context, grown: GrowV) -> GrowV:
 # ---- items -----------------------------------------------------------------------------------------------------------
 
 
-def item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
+def item_at(s: Context, grown: ListValue, index: ir.Operand) -> Value:
     """The item at a position that is known to be one."""
     if s.instances.items and instance_lists.changes(s, grown.item):
         return _reference(s, grown, index)
     return plain_item_at(s, grown, index)
 
 
-def _reference(s: Context, grown: GrowV, index: ir.Operand) -> ItemV:
+def _reference(s: Context, grown: ListValue, index: ir.Operand) -> ItemV:
     """The item at a place, as an object that may change there."""
     if not isinstance(grown.item, Structure) or not isinstance(grown.item.like, InstanceV):
         raise s.unsupported("objects that change, in tuples in a list")
     return ItemV(ScalarV(index), grown, s.instances.list_changes, s.loops.looping)
 
 
-def plain_item_at(s: Context, grown: GrowV, index: ir.Operand) -> Value:
+def plain_item_at(s: Context, grown: ListValue, index: ir.Operand) -> Value:
     """The same, as the value that it is now."""
     leaves = load_leaves(s, grown.columns, index, types_of(grown.item))
-    return nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
+    item = nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
+    return replace(item, token=instance_lists.FROM_LIST) if isinstance(item, InstanceV) else item
 
 
-def subscript(s: Context, grown: GrowV, index: Value) -> Value:
+def subscript(s: Context, grown: ListValue, index: Value) -> Value:
     if not isinstance(index, SliceV):
         return item_at(s, grown, position(s, grown.length.operand, index, "list index out of range"))
     instance_lists.must_stay(s, grown.item)
     columns = []
     for column in grown.columns:
-        part = indexing.read(s, _in_use(s, column, grown.length.operand), index)
+        part = indexing.read(s, in_use(s, column, grown.length.operand), index)
         assert isinstance(part, ArrayV)
         columns.append(copy_array(s, part))
     if not columns and grown.item is not None:
         raise s.unsupported("a slice of a list of empty lists")
     length = columns[0].extents[0] if columns else ZERO
-    return GrowV(ScalarV(length), tuple(columns), grown.item, nested_lists.copied_pools(s, grown.pools))
+    return ListValue.grown(ScalarV(length), columns, grown.item, nested_lists.copied_pools(s, grown.pools))
 
 
-def _in_use(s: Context, column: ArrayV, length: ir.Operand, start: ir.Operand = ZERO) -> ArrayV:
+def in_use(s: Context, column: ArrayV, length: ir.Operand, start: ir.Operand = ZERO) -> ArrayV:
     """`length` elements of a column from `start` on."""
     return make_view(s, column, (start,), [(0, length, ONE)])
 
@@ -302,22 +291,28 @@ def _in_use(s: Context, column: ArrayV, length: ir.Operand, start: ir.Operand = 
 # ---- changes ---------------------------------------------------------------------------------------------------------
 
 
-def append(s: Context, grown: GrowV, item: Value) -> GrowV:
+def append(s: Context, grown: ListValue, item: Value) -> ListValue:
     length = grown.length.operand
-    longer = replace(grown, columns=with_room(s, grown, ONE), length=ScalarV(_counted(s, length, ONE)))
+    longer = _changed(grown, with_room(s, grown, ONE), _counted(s, length, ONE))
     return _stored(s, longer, length, item)
 
 
+def _changed(grown: ListValue, columns: Sequence[ArrayV], length: ir.Operand) -> ListValue:
+    return replace(grown, columns=tuple(columns), length=ScalarV(length))
+
+
 def _counted(s: Context, length: ir.Operand, more: ir.Operand) -> ir.Operand:
+    return s.builder.as_count(s.builder.index_add(length, more))
+
+
+def room_for(s: Context, needed: ir.Operand) -> ir.Operand:
+    """How long a column is made that needs so many elements: appending takes constant time in the mean."""
     b = s.builder
-    total = b.index_add(length, more)
-    if isinstance(total, ir.Var):
-        b.nonnegative.add(total)
-        b.small.add(total)
-    return total
+    half = b.prim("floordiv", needed, ir.Const(2, PYINT))
+    return b.as_count(b.index_add(b.index_add(needed, half), ir.Const(SMALLEST, PYINT)))
 
 
-def with_room(s: Context, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
+def with_room(s: Context, grown: ListValue, more: ir.Operand) -> tuple[ArrayV, ...]:
     """The columns, larger ones if there is no room for so many more items."""
     b = s.builder
     if not grown.columns:
@@ -326,16 +321,11 @@ def with_room(s: Context, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
     needed = _counted(s, length, more)
 
     def larger() -> list[Value]:
-        half = b.prim("floordiv", needed, ir.Const(2, PYINT))
-        room = b.index_add(b.index_add(needed, half), ir.Const(SMALLEST, PYINT))
-        if isinstance(room, ir.Var):
-            b.nonnegative.add(room)
-            b.small.add(room)
+        room = room_for(s, needed)
         made: list[Value] = []
         for column in grown.columns:
-            var = b.emit1(ir.Alloc((room,)), Array(column.dtype, 1, "C"), name="column")
-            array = ArrayV(var, (room,), frozenset({s.memory.new_root()}))
-            store_array(s, _in_use(s, array, length), _in_use(s, column, length))
+            array = new_array(s, (room,), column.dtype, "column")
+            store_array(s, in_use(s, array, length), in_use(s, column, length))
             made.append(array)
         return made
 
@@ -344,7 +334,7 @@ def with_room(s: Context, grown: GrowV, more: ir.Operand) -> tuple[ArrayV, ...]:
     return tuple(column for column in chosen if isinstance(column, ArrayV))
 
 
-def extend(s: Context, grown: GrowV, items: Value) -> GrowV:
+def extend(s: Context, grown: ListValue, items: Value) -> ListValue:
     found = iterables.static_items(items)
     if found is not None:
         grown = as_grown(s, grown, join_items(s, [grown.item, *(template_of(i, varying=True) for i in found)]))
@@ -355,10 +345,10 @@ def extend(s: Context, grown: GrowV, items: Value) -> GrowV:
         case RangeV():
             array = s.as_array(items)
             assert isinstance(array, ArrayV)
-            more = GrowV(ScalarV(array.extents[0]), (array,), PYINT)
+            more = ListValue.grown(ScalarV(array.extents[0]), (array,), PYINT)
         case ArrayV(rank=1):
-            more = GrowV(ScalarV(items.extents[0]), (items,), Scalar(items.dtype))
-        case ListV() | GrowV():
+            more = ListValue.grown(ScalarV(items.extents[0]), (items,), Scalar(items.dtype))
+        case ListValue(form=Columns() | Rows()):
             more = as_grown(s, items, item_template(s, items))
         case _:
             raise s.unsupported(f"a list extended by {s.describe(items)}")
@@ -368,22 +358,22 @@ def extend(s: Context, grown: GrowV, items: Value) -> GrowV:
     columns = with_room(s, grown, count)
     for column, part in zip(columns, more.columns, strict=True):
         s.will_store(column)
-        store_array(s, _in_use(s, column, count, length), _in_use(s, part, count))
-    return GrowV(ScalarV(_counted(s, length, count)), columns, template, grown.pools)
+        store_array(s, in_use(s, column, count, length), in_use(s, part, count))
+    return ListValue.grown(ScalarV(_counted(s, length, count)), columns, template, grown.pools)
 
 
-def insert(s: Context, grown: GrowV, index: Value, item: Value) -> GrowV:
+def insert(s: Context, grown: ListValue, index: Value, item: Value) -> ListValue:
     b = s.builder
     length, place = grown.length.operand, item_place(s, index)
     place = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.max0(b.prim("add", place, length)), place)
     place = b.index_min(place, length)
     columns = with_room(s, grown, ONE)
     _move(s, columns, place, _counted(s, place, ONE), b.index_sub(length, place))
-    longer = GrowV(ScalarV(_counted(s, length, ONE)), columns, grown.item, grown.pools)
+    longer = _changed(grown, columns, _counted(s, length, ONE))
     return _stored(s, longer, place, item)
 
 
-def popleft(s: Context, grown: GrowV) -> tuple[Value, Value]:
+def popleft(s: Context, grown: ListValue) -> tuple[Value, Value]:
     """The first item; what is left starts behind it, in columns that are so much shorter."""
     b = s.builder
     length = grown.length.operand
@@ -393,42 +383,42 @@ def popleft(s: Context, grown: GrowV) -> tuple[Value, Value]:
     for column in grown.columns:
         room = _counted(s, column.extents[0], ir.Const(-1, PYINT))
         columns.append(make_view(s, column, (ONE,), [(0, room, ONE)]))
-    return item, GrowV(ScalarV(_counted(s, length, ir.Const(-1, PYINT))), tuple(columns), grown.item, grown.pools)
+    return item, _changed(grown, columns, _counted(s, length, ir.Const(-1, PYINT)))
 
 
-def pop(s: Context, grown: GrowV, index: Value | None, empty: str = "pop from empty list") -> tuple[Value, Value]:
+def pop(s: Context, grown: ListValue, index: Value | None, empty: str = "pop from empty list") -> tuple[Value, Value]:
     b = s.builder
     length = grown.length.operand
     s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", empty)
     if index is None or (isinstance(index, ScalarV) and index.operand == ir.Const(-1, PYINT)):
         last = _counted(s, length, ir.Const(-1, PYINT))
         item, pools = nested_lists.popped(s, grown, item_at(s, grown, last))
-        return item, GrowV(ScalarV(last), grown.columns, grown.item, pools)
+        return item, replace(grown, length=ScalarV(last), pools=pools)
     place = position(s, grown.length.operand, index, "pop index out of range")
     item = item_at(s, grown, place)
     return item, without(s, grown, place)
 
 
-def without(s: Context, grown: GrowV, place: ir.Operand) -> GrowV:
+def without(s: Context, grown: ListValue, place: ir.Operand) -> ListValue:
     b = s.builder
     last = _counted(s, grown.length.operand, ir.Const(-1, PYINT))
     _move(s, grown.columns, _counted(s, place, ONE), place, b.index_sub(last, place))
-    return GrowV(ScalarV(last), grown.columns, grown.item, grown.pools)
+    return replace(grown, length=ScalarV(last))
 
 
 def _move(s: Context, columns: Sequence[ArrayV], source: ir.Operand, target: ir.Operand, count: ir.Operand) -> None:
     count = s.builder.max0(count)
     for column in columns:
         s.will_store(column)
-        store_array(s, _in_use(s, column, count, target), _in_use(s, column, count, source))
+        store_array(s, in_use(s, column, count, target), in_use(s, column, count, source))
 
 
-def replace_item(s: Context, grown: GrowV, index: Value, item: Value) -> GrowV:
+def replace_item(s: Context, grown: ListValue, index: Value, item: Value) -> ListValue:
     place = position(s, grown.length.operand, index, "list assignment index out of range")
     return _stored(s, grown, place, item)
 
 
-def reversed_list(s: Context, grown: GrowV) -> GrowV:
+def reversed_list(s: Context, grown: ListValue) -> ListValue:
     b = s.builder
     length = grown.length.operand
     last = b.index_add(length, ONE, -1)
@@ -436,7 +426,7 @@ def reversed_list(s: Context, grown: GrowV) -> GrowV:
     for column in grown.columns:
         backwards = make_view(s, column, (b.max0(last),), [(0, length, ir.Const(-1, PYINT))])
         columns.append(copy_array(s, backwards))
-    return GrowV(grown.length, tuple(columns), grown.item, grown.pools)
+    return replace(grown, columns=tuple(columns))
 
 
 def is_uniform(held: TupleV) -> bool:
@@ -445,12 +435,12 @@ def is_uniform(held: TupleV) -> bool:
     return len(kinds) == 1 and None not in kinds
 
 
-def of_scalars(s: Context, held: TupleV) -> GrowV:
+def of_scalars(s: Context, held: TupleV) -> ListValue:
     """A list whose items are scalars of one type, with a column."""
     return as_grown(s, held, item_template(s, held))
 
 
-def repeated(s: Context, held: TupleV, count: ScalarV) -> GrowV:
+def repeated(s: Context, held: TupleV, count: ScalarV) -> ListValue:
     """held * count, of a list whose items are scalars of one type."""
     b = s.builder
     number = ir.Const(len(held.items), PYINT)
@@ -460,131 +450,38 @@ def repeated(s: Context, held: TupleV, count: ScalarV) -> GrowV:
     length = b.index_mul(b.max0(b.cast(count.operand, PYINT)), number)
     if len(held.items) == 1:
         columns = generate(s, (length,), lambda point: encoded(s, join.leaves_of(s, held.items[0], template)))
-        return GrowV(ScalarV(length), tuple(columns), template)
+        return ListValue.grown(ScalarV(length), columns, template)
     once = as_grown(s, held, template)
 
     def element(point: tuple[ir.Var, ...]) -> list[ir.Operand]:
         place = b.prim("mod", point[0], number)
         return [b.emit1(ir.Load(column.var, (place,)), Scalar(column.dtype)) for column in once.columns]
 
-    return GrowV(ScalarV(length), tuple(generate(s, (length,), element)), template)
+    return ListValue.grown(ScalarV(length), tuple(generate(s, (length,), element)), template)
 
 
-# ---- for those who know lists as arrays ------------------------------------------------------------------------------
-
-
-def shown(s: Context, value: Value) -> Value:
-    """A grown list as a `ListV`; all else as it is."""
-    if isinstance(value, ArraysV):
-        return ragged_arrays.stacked(s, value)
-    if not isinstance(value, GrowV):
-        return value
-    length = value.length.operand
-    parts = [_in_use(s, column, length) for column in value.columns]
-    match value.item:
-        case None:
-            return TupleV((), "list")
-        case Scalar() as kind:
-            return ListV(parts[0], "" if kind.python else kind.dtype)
-        case EitherT(kinds):
-            return ListV(_common(s, value, kinds, parts[0]), "table")
-        case Structure(TupleV(kind="list"), ()):
-            nothing = s.builder.emit1(ir.Alloc((length, ZERO)), Array("float64", 2, "C"), name="rows")
-            return ListV(ArrayV(nothing, (length, ZERO), frozenset({s.memory.new_root()})), "table", True)
-        case Structure(TupleV()) if all(isinstance(part, Scalar) for part in value.item.parts):
-            dtype = np.result_type(*(np.dtype(part.dtype) for part in parts)).name
-            extents = (length, ir.Const(len(parts), PYINT))
-            table = s.builder.emit1(ir.Alloc(extents), Array(dtype, 2, "C"), name="rows")
-            array = ArrayV(table, extents, frozenset({s.memory.new_root()}))
-            for place, part in enumerate(parts):
-                store_array(s, make_view(s, array, (ZERO, ir.Const(place, PYINT)), [(0, length, ONE)]), part)
-            return ListV(array, "table", True)
-    raise s.unsupported("a list of such items, given to something that needs an array")
-
-
-def _common(s: Context, grown: GrowV, kinds: Sequence[Scalar], tags: ArrayV) -> ArrayV:
-    """The items of a list of scalars of several types as one array, of the type that NumPy gives it: the common type
-    of those that there are, here taken to be that of all types there may be."""
-    dtype = np.result_type(*(np.dtype(kind.dtype) for kind in kinds)).name
-    wide = [number for number, kind in enumerate(kinds) if kind.dtype == dtype]
-    for needed in [wide] if wide else [[number] for number in range(len(kinds))]:
-        found = functools.reduce(
-            lambda a, b: s.binary("or", a, b), [s.compare("eq", tags, py(number)) for number in needed]
-        )
-        some = s.truth(s.call(Static(np.any), [found], {}))
-        s.check(some, "Deoptimize", "a list that might hold a wider type than it does")
-
-    def element(point: tuple[ir.Var, ...]) -> list[ir.Operand]:
-        item = item_at(s, grown, point[0])
-        assert isinstance(item, TaggedScalar)
-        return [tagged_scalars.as_type(s, item, Scalar(dtype))]
-
-    return generate(s, (grown.length.operand,), element)[0]
-
-
-def arguments(s: Context, function: Value, values: list[Value]) -> list[Value]:
-    """The arguments of a call: grown lists are shown, but only to functions that will not keep them."""
-    if not any(isinstance(value, GrowV | ArraysV) for value in values):
-        return values
-    target = function.object if isinstance(function, Static) else None
-    module = str(getattr(target, "__module__", None) or "")
-    if target is len or module.startswith("parakeet_py.library."):
-        return values
-    effects = effects_of(target)
-    if effects.keeps and not effects.lazy:
-        values = [shown(s, value) if is_table(value) else value for value in values]
-        if not any(isinstance(value, GrowV | ArraysV) for value in values):
-            return values  # arrays made for the call
-        raise s.unsupported("a list that is changed, given to a function", "give the function an array")
-    return [_given(s, target, value) for value in values]
-
-
-def is_table(value: Value) -> bool:
-    """A list of tuples, which is shown as the array that NumPy makes of it, and as nothing else."""
-    return isinstance(value, GrowV) and isinstance(value.item, Structure)
-
-
-def _given(s: Context, target: object, value: Value) -> Value:
-    if isinstance(value, ArraysV) and target in (len, enumerate, zip, reversed):
-        return value
-    if is_table(value) and target in (len, enumerate, zip, reversed, list, sorted, min, max):
-        return value
-    if isinstance(value, GrowV) and not isinstance(value.item, Scalar | None) and target in _WALKING:
-        return value
-    if isinstance(value, ArraysV) and target in (np.concatenate, np.hstack) and len(value.places) == 2:
-        some = s.builder.prim("gt", value.length.operand, ZERO, type=PYBOOL)
-        s.check(some, "Deoptimize", "an array of an empty list")
-        return TupleV((ragged_arrays.flat(s, value),), "list")
-    return shown(s, value)
-
-
-def keywords(s: Context, function: Value, values: dict[str, Value]) -> dict[str, Value]:
-    """The same for keyword arguments."""
-    return dict(zip(values, arguments(s, function, list(values.values())), strict=True))
-
-
-def _store(s: Context, grown: GrowV, index: Value, value: Value) -> bool:
+def _store(s: Context, grown: ListValue, index: Value, value: Value) -> bool:
     if s.frame.namespace.trusted:
         replace_item(s, grown, index, value)
     return s.frame.namespace.trusted
 
 
-def _places(s: Context, grown: GrowV) -> tuple[ir.Operand, ItemAt]:
+def _places(s: Context, grown: ListValue) -> tuple[ir.Operand, ItemAt]:
     return grown.length.operand, lambda index: item_at(s, grown, index)
 
 
-def _convert(s: Context, like: GrowV, value: Value) -> Value:
+def _convert(s: Context, like: ListValue, value: Value) -> Value:
     return as_grown(s, value, like.item) if is_list(value) else value
 
 
-def _rebuilt(like: GrowV, parts: tuple[Value, ...]) -> GrowV:
+def _rebuilt(like: ListValue, parts: tuple[Value, ...]) -> ListValue:
     length, *others = parts
     assert isinstance(length, ScalarV)
     columns = tuple(part for part in others if isinstance(part, ArrayV))
-    return GrowV(length, columns, like.item, tuple(part for part in others if isinstance(part, GrowV)))
+    return ListValue.grown(length, columns, like.item, tuple(part for part in others if grows(part)))
 
 
-FORMS[GrowV] = Form(
+FORMS[Columns] = Form(
     lambda one: (one.length, *one.columns, *one.pools),
     _rebuilt,
     lambda one: one.item,

@@ -33,13 +33,14 @@ from parakeet_py.typed_ir.specialize.values import (
     CharV,
     ComprehensionV,
     DictV,
-    GrowV,
     ItemAt,
+    ListValue,
     MapV,
     NeverV,
     ScalarV,
     TupleV,
     Value,
+    grows,
     is_known,
     lift,
     py,
@@ -78,7 +79,8 @@ def set_of(s: Context, value: Value) -> MapV:
     column, count, table = found.items
     assert isinstance(column, ArrayV) and isinstance(count, ScalarV) and isinstance(table, ArrayV)
     kind = item if characters else array_lists.in_a_column(numbers).item
-    return MapV(dynamic_lists.of_columns(count.operand, (column,), kind), table, "set")
+    length = s.builder.as_count(count.operand)
+    return MapV(dynamic_lists.of_columns(length, (column,), kind), table, "set")
 
 
 def copied(s: Context, value: MapV) -> MapV:
@@ -90,7 +92,7 @@ def copied(s: Context, value: MapV) -> MapV:
 def _empty(s: Context, kind: str) -> MapV:
     table = s.call_library("empty_table", [py(SMALLEST)])
     assert isinstance(table, ArrayV)
-    return MapV(GrowV(py(0), (), None), table, kind)
+    return MapV(ListValue.grown(py(0), (), None), table, kind)
 
 
 # ---- templates -------------------------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ def joined(s: Context, left: Structure, right: Structure) -> Structure:
             assert isinstance(held, Structure)
         entries.append(held)
     grown = dynamic_lists.grown_template(s, *entries)
-    assert isinstance(grown.like, GrowV)
+    assert grows(grown.like)
     table = ArrayT(Array("int64", 1, "C"), (None,), roots, False, (False,), ())
     like = MapV(grown.like, _NO_TABLE, kinds[0] if kinds[0] == kinds[1] else "worn")
     return Structure(like, (grown, table))
@@ -208,8 +210,7 @@ def _find(s: Context, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
     key = strings.as_key(key)
     parts = _key_parts(s, key)
     columns = _key_columns(s, value) if value.entries.item is not None else []
-    template = _key_template(value)
-    if columns and _kinds(template_of(key, varying=True)) != _kinds(template):
+    if columns and _kinds(template_of(key, varying=True)) != _kinds(_key_template(value)):
         raise s.unsupported("keys of different kinds in one dict")
     if columns and len(columns) != len(parts):
         raise s.unsupported("keys of different lengths in one dict")
@@ -228,6 +229,48 @@ def _find(s: Context, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
         if isinstance(operand, ir.Var):
             s.builder.small.add(operand)
     return entry.operand, place.operand
+
+
+def comparable_columns(s: Context, one: MapV, other: MapV) -> tuple[tuple[ArrayV, ...], tuple[ArrayV, ...]]:
+    """The columns of the keys of two, which must be of one type: that of the items of either is that of the result."""
+    if _types(_key_template(one)) != _types(_key_template(other)):
+        raise s.unsupported("sets of different types")
+    return tuple(_key_columns(s, one)), tuple(_key_columns(s, other))
+
+
+def _types(template: Template) -> object:
+    """What two templates of keys have in common whose items are of one type."""
+    match template:
+        case Structure(TupleV(kind=kind, named=named), parts):
+            return kind, named, tuple(map(_types, parts))
+        case Structure(like, parts):
+            return type(like), tuple(map(_types, parts))
+    return template
+
+
+def has_floats(value: MapV) -> bool:
+    """May keys be equal that are not the same number, as zeros are?"""
+    return any(isinstance(kind, Scalar) and not _is_whole(kind) for kind in types_of(_key_template(value)))
+
+
+def with_entries(s: Context, like: MapV, columns: Value, count: Value) -> MapV:
+    """A set with such items, which has no table yet."""
+    assert isinstance(columns, TupleV) and isinstance(count, ScalarV)
+    arrays = [column for column in columns.items if isinstance(column, ArrayV)]
+    length = s.builder.as_count(count.operand)
+    return MapV(dynamic_lists.of_columns(length, arrays, like.entries.item), _NO_TABLE, "worn")
+
+
+def emptied(s: Context) -> MapV:
+    """A set that has had items."""
+    return _empty(s, "worn")
+
+
+def with_table(s: Context, value: MapV) -> MapV:
+    """A new set of these items, whose order is not that of Python's."""
+    if value.table is _NO_TABLE:
+        return replace(value, table=_table(s, value))
+    return replace(copied(s, value), kind="worn")
 
 
 def _kinds(template: Template) -> object:
@@ -296,19 +339,19 @@ def entry_of(s: Context, value: MapV, key: Value) -> ir.Operand | None:
     return None if s.dead else entry
 
 
-def keys(value: MapV) -> GrowV:
+def keys(value: MapV) -> ListValue:
     """The keys of a dict, in order."""
     template = _key_template(value)
-    return GrowV(value.entries.length, value.entries.columns[: len(types_of(template))], template)
+    return ListValue.grown(value.entries.length, value.entries.columns[: len(types_of(template))], template)
 
 
-def values(value: MapV) -> GrowV:
+def values(value: MapV) -> ListValue:
     item = value.entries.item
     if item is None:
         return value.entries
     assert isinstance(item, Structure)
     own = len(types_of(item.parts[0]))
-    return GrowV(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
+    return ListValue.grown(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
 
 
 def method(s: Context, value: MapV, name: str, args: Sequence[Value]) -> Value:
@@ -432,7 +475,7 @@ def put(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
     else:
         found = s.branch(b.prim("lt", entry, ZERO, type=PYBOOL), added, kept)
     grown, larger = found
-    assert isinstance(grown, GrowV) and isinstance(larger, ArrayV)
+    assert grows(grown) and isinstance(larger, ArrayV)
     return MapV(grown, larger, value.kind)
 
 

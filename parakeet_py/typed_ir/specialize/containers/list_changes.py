@@ -2,7 +2,7 @@
 
 `append`, item assignment, `sort` and the others are values of `ssa.ChangeList`: the frontend has seen that the
 object has one owner (`frontend/ownership`). A list of known length stays one as long as the change is known, too; then
-it becomes a `GrowV` (`dynamic_lists`), a list of arrays an `ArraysV` (`ragged_arrays`), a dict a `MapV` (`hash_maps`).
+it becomes one in columns (`dynamic_lists`), or of arrays (`ragged_arrays`), a dict a `MapV` (`hash_maps`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.specialize.containers import (
     sorted_lists,
     sorting,
 )
+from parakeet_py.typed_ir.specialize.containers.array_lists import shown
 from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
     NO_ITEMS,
     append,
@@ -39,7 +40,6 @@ from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
     popleft,
     replace_item,
     reversed_list,
-    shown,
     subscript,
     without,
 )

@@ -18,15 +18,14 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store
 from parakeet_py.typed_ir.specialize.arrays.index_entries import position
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
-from parakeet_py.typed_ir.specialize.containers.nested_lists import FEW, LEAVES, as_row, has_rows, load, size
+from parakeet_py.typed_ir.specialize.containers.nested_lists import FEW, LEAVES, as_row, has_rows, load
 from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, template_of, types_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,
-    GrowV,
-    ListV,
+    ListValue,
     MapV,
     NeverV,
     ScalarV,
@@ -34,6 +33,8 @@ from parakeet_py.typed_ir.specialize.values import (
     TupleV,
     Unknown,
     Value,
+    grows,
+    is_rows,
     known,
 )
 
@@ -48,7 +49,7 @@ def change(s: Context, held: Value, at: Value, kind: str, args: list[Value]) -> 
         if found is not None:
             *item, row = s.changed(kind, found, args)
             return [*item, *s.changed("set", held, [at, row])]
-    if isinstance(held, ListV) and held.items != "table" and held.array.rank > 1 and kind == "set":
+    if is_rows(held) and held.kind != "table" and held.array.rank > 1 and kind == "set":
         s.set_item(s.subscript(held, at), args[0], args[1])  # the memory of the array
         return [held]
     if isinstance(held, ArrayV):
@@ -60,7 +61,7 @@ def change(s: Context, held: Value, at: Value, kind: str, args: list[Value]) -> 
         held = hash_maps.table_for(s, held)
     if isinstance(held, MapV):
         return _of_map(s, held, at, kind, args)
-    if not is_list(held) or (isinstance(held, ListV) and held.array.rank < 2):
+    if not is_list(held) or (is_rows(held) and held.array.rank < 2):
         raise s.unsupported(f"a change of an item of {s.describe(held)}")
     grown = _with_rows(s, held, 0)
     place = position(s, grown.length.operand, at, "list index out of range")
@@ -85,14 +86,14 @@ def _of_map(s: Context, held: MapV, at: Value, kind: str, args: list[Value]) -> 
     assert isinstance(held.entries.item, Structure)
     keys = len(types_of(held.entries.item.parts[0]))
     *item, made = _changed(s, _with_rows(s, held.entries, keys), keys, entry, kind, args)
-    assert isinstance(made, GrowV)
+    assert grows(made)
     return [*item, replace(held, entries=made)]
 
 
 _GIVING = ("pop", "popleft", "popright", "setdefault", "heappop")
 
 
-def _with_rows(s: Context, held: Value, keys: int) -> GrowV:
+def _with_rows(s: Context, held: Value, keys: int) -> ListValue:
     """The list with items (or, behind keys, values) that are rows."""
     item = dynamic_lists.item_template(s, held)
     if keys:
@@ -101,13 +102,13 @@ def _with_rows(s: Context, held: Value, keys: int) -> GrowV:
     return dynamic_lists.as_grown(s, held, as_row(s, item))
 
 
-def _row_of(grown: GrowV) -> RowT:
+def _row_of(grown: ListValue) -> RowT:
     item = grown.item.parts[1] if isinstance(grown.item, Structure) else grown.item
     assert isinstance(item, RowT)
     return item
 
 
-def _holding(s: Context, grown: GrowV, items: Sequence[Value]) -> GrowV:
+def _holding(s: Context, grown: ListValue, items: Sequence[Value]) -> ListValue:
     """The list, whose rows may hold such items, too."""
     row = _row_of(grown)
     wide = dynamic_lists.join_items(s, [row.item, *(template_of(item, varying=True) for item in items)])
@@ -119,7 +120,7 @@ def _holding(s: Context, grown: GrowV, items: Sequence[Value]) -> GrowV:
     return dynamic_lists.as_grown(s, grown, made)
 
 
-def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, args: list[Value]) -> list[Value]:
+def _changed(s: Context, grown: ListValue, keys: int, place: ir.Operand, kind: str, args: list[Value]) -> list[Value]:
     """The change of a row, whose numbers begin in the column `keys`: what it gives, and the list."""
     b = s.builder
     match kind, args:
@@ -133,9 +134,9 @@ def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, 
         case "pop", []:
             start, count = (load(s, grown.columns[keys + leaf], place) for leaf in range(2))
             s.check(b.prim("gt", count, ZERO, type=PYBOOL), "IndexError", "pop from empty list")
-            last = size(s, b.index_add(count, ONE, -1))
+            last = s.builder.as_count(b.index_add(count, ONE, -1))
             (pool,) = grown.pools
-            item = dynamic_lists.item_at(s, pool, size(s, b.index_add(start, last)))
+            item = dynamic_lists.item_at(s, pool, s.builder.as_count(b.index_add(start, last)))
             _store(s, grown, keys + 1, place, last)
             return [item, grown]
         case ("set", [index, item]) if not isinstance(index, SliceV) and not has_rows(_row_of(grown).item):
@@ -144,14 +145,14 @@ def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, 
             (pool,) = grown.pools
             where = position(s, count, index, "list assignment index out of range")
             leaves = join.leaves_of(s, item, pool.item)
-            array_store.store_leaves(s, pool.columns, size(s, b.index_add(start, where)), leaves)
+            array_store.store_leaves(s, pool.columns, s.builder.as_count(b.index_add(start, where)), leaves)
             return [grown]
     if has_rows(_row_of(grown).item):
         raise s.unsupported("a change of a list in a list of lists of lists")
     start, count, room = (load(s, grown.columns[keys + leaf], place) for leaf in range(LEAVES))
     (pool,) = grown.pools
     columns = tuple(copy_array(s, make_view(s, one, (start,), [(0, count, ONE)])) for one in pool.columns)
-    outs = s.changed(kind, GrowV(ScalarV(count), columns, pool.item), args)
+    outs = s.changed(kind, ListValue.grown(ScalarV(count), columns, pool.item), args)
     *given, row = outs
     if isinstance(row, NeverV):
         return outs
@@ -159,8 +160,8 @@ def _changed(s: Context, grown: GrowV, keys: int, place: ir.Operand, kind: str, 
 
 
 def _replaced(
-    s: Context, grown: GrowV, keys: int, place: ir.Operand, row: Value, start: ir.Operand, room: ir.Operand
-) -> GrowV:
+    s: Context, grown: ListValue, keys: int, place: ir.Operand, row: Value, start: ir.Operand, room: ir.Operand
+) -> ListValue:
     """The list with another row at a place: where the old one was, if it fits."""
     b = s.builder
     template = dynamic_lists.item_template(s, row)
@@ -179,13 +180,13 @@ def _replaced(
 
     def behind() -> list[Value]:
         first = pool.length.operand
-        more = size(s, b.index_add(count, b.prim("floordiv", count, ir.Const(2, PYINT))))
+        more = s.builder.as_count(b.index_add(count, b.prim("floordiv", count, ir.Const(2, PYINT))))
         return [ScalarV(first), ScalarV(more), _longer(s, pool, more)]
 
     fits = b.prim("le", count, room, type=PYBOOL)
     first, space, longer = s.branch(fits, there, behind)
-    assert isinstance(first, ScalarV) and isinstance(space, ScalarV) and isinstance(longer, GrowV)
-    begin = size(s, first.operand)
+    assert isinstance(first, ScalarV) and isinstance(space, ScalarV) and grows(longer)
+    begin = s.builder.as_count(first.operand)
     for column, values in zip(longer.columns, row.columns, strict=True):
         s.will_store(column)
         target = make_view(s, column, (begin,), [(0, count, ONE)])
@@ -195,14 +196,14 @@ def _replaced(
     return replace(grown, pools=(longer,))
 
 
-def _longer(s: Context, pool: GrowV, more: ir.Operand) -> GrowV:
+def _longer(s: Context, pool: ListValue, more: ir.Operand) -> ListValue:
     """The pool with room for so many more items, which are taken to be in use."""
     columns = dynamic_lists.with_room(s, pool, more)
-    total = size(s, s.builder.index_add(pool.length.operand, more))
+    total = s.builder.as_count(s.builder.index_add(pool.length.operand, more))
     return replace(pool, length=ScalarV(total), columns=columns)
 
 
-def _with_room(s: Context, grown: GrowV, keys: int, place: ir.Operand) -> tuple[GrowV, ir.Operand, ir.Operand]:
+def _with_room(s: Context, grown: ListValue, keys: int, place: ir.Operand) -> tuple[ListValue, ir.Operand, ir.Operand]:
     """The pool, in which there is room behind the items of a row, with the row's start and the number of its items."""
     b = s.builder
     (pool,) = grown.pools
@@ -210,7 +211,7 @@ def _with_room(s: Context, grown: GrowV, keys: int, place: ir.Operand) -> tuple[
 
     def moved() -> list[Value]:
         first = pool.length.operand
-        more = size(s, b.index_add(b.index_mul(count, ir.Const(2, PYINT)), ir.Const(FEW, PYINT)))
+        more = s.builder.as_count(b.index_add(b.index_mul(count, ir.Const(2, PYINT)), ir.Const(FEW, PYINT)))
         longer = _longer(s, pool, more)
         for column in longer.columns:
             target = make_view(s, column, (first,), [(0, count, ONE)])
@@ -222,10 +223,10 @@ def _with_room(s: Context, grown: GrowV, keys: int, place: ir.Operand) -> tuple[
 
     full = b.prim("ge", count, room, type=PYBOOL)
     first, made = s.branch(full, moved, lambda: [ScalarV(start), pool])
-    assert isinstance(first, ScalarV) and isinstance(made, GrowV)
-    return made, size(s, first.operand), count
+    assert isinstance(first, ScalarV) and grows(made)
+    return made, s.builder.as_count(first.operand), count
 
 
-def _store(s: Context, grown: GrowV, leaf: int, place: ir.Operand, number: ir.Operand) -> None:
+def _store(s: Context, grown: ListValue, leaf: int, place: ir.Operand, number: ir.Operand) -> None:
     s.will_store(grown.columns[leaf])
     s.builder.emit(ir.Store(grown.columns[leaf].var, (place,), s.builder.cast(number, Scalar("int64"))))

@@ -1,7 +1,7 @@
 """Lists of lists that a function changes: adjacency lists, buckets, results that grow by lists.
 
 A list that is an item of another one (`templates.RowT`) is three numbers in the columns of that list: where its items
-begin in a pool, how many they are, and how many there is room for. The pool, itself a list that grows (`GrowV`), holds
+begin in a pool, how many they are, and how many there is room for. The pool, itself a list that grows, holds
 the items of all rows, each row in one piece. A row that is full moves to the end of the pool, with room for more than
 twice as many items, so that appending takes constant time in the mean. Rows of rows have a pool of the pool.
 
@@ -18,14 +18,27 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, store_array
+from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, new_array, store_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, RowT, Structure, Template, describe, types_of
-from parakeet_py.typed_ir.specialize.values import ArrayV, GrowV, ListV, NeverV, ScalarV, TupleV, UnboundV, Value, py
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    Columns,
+    ListValue,
+    NeverV,
+    Rows,
+    ScalarV,
+    TupleV,
+    UnboundV,
+    Value,
+    grows,
+    is_rows,
+    py,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -49,9 +62,9 @@ def has_rows(template: Template) -> bool:
 
 def is_table_of_rows(value: Value, other: Value) -> bool:
     """Is a list of lists of one length an array on one path, and a list of rows on the other?"""
-    if not isinstance(value, ListV) or value.array.rank != 2 or value.items not in ("", value.array.dtype):
+    if not is_rows(value) or value.array.rank != 2 or value.kind not in ("", value.array.dtype):
         return False
-    return isinstance(other, GrowV) and isinstance(other.item, RowT)
+    return grows(other) and isinstance(other.item, RowT)
 
 
 def row_templates(template: Template) -> list[RowT]:
@@ -67,10 +80,10 @@ def row_templates(template: Template) -> list[RowT]:
 def normal(template: Template) -> Template:
     """The template of an item, in which lists of no known length are rows."""
     match template:
-        case Structure(GrowV(item=item)):
+        case Structure(ListValue(form=Columns(item))):
             return RowT(normal(item))
-        case Structure(ListV(array, items)) if items in ("", array.dtype):
-            made: Template = Scalar(array.dtype, not items)
+        case Structure(ListValue(form=Rows(kind), columns=(array,))) if kind in ("", array.dtype):
+            made: Template = Scalar(array.dtype, not kind)
             for _ in range(array.rank):
                 made = RowT(made)
             return made
@@ -107,28 +120,28 @@ def pool_templates(s: Context, item: Template, roots: frozenset[int]) -> list[Te
             if isinstance(kind, Scalar)
         ]
         parts = (PYINT, *columns, *pool_templates(s, row.item, roots))
-        found.append(Structure(GrowV(py(0), (), row.item), parts))
+        found.append(Structure(ListValue.grown(py(0), (), row.item), parts))
     return found
 
 
 # ---- pools -----------------------------------------------------------------------------------------------------------
 
 
-def new_pools(s: Context, item: Template) -> tuple[GrowV, ...]:
+def new_pools(s: Context, item: Template) -> tuple[ListValue, ...]:
     return tuple(dynamic_lists.as_grown(s, TupleV((), "list"), row.item) for row in row_templates(item))
 
 
-def copied_pools(s: Context, pools: Sequence[GrowV]) -> tuple[GrowV, ...]:
+def copied_pools(s: Context, pools: Sequence[ListValue]) -> tuple[ListValue, ...]:
     return tuple(dynamic_lists.copied(s, pool) for pool in pools)
 
 
-def recoded(s: Context, grown: GrowV, item: Template) -> GrowV:
+def recoded(s: Context, grown: ListValue, item: Template) -> ListValue:
     """The same items with a wider template, in which there are rows."""
     columns, pools = _recoded(s, grown.length, grown.item, item, list(grown.columns), list(grown.pools))
     if columns[0] in grown.columns and not all(column in grown.columns for column in columns):
         # new columns have no room for more items, and it is the first one that is asked
         columns[0] = make_view(s, columns[0], (ZERO,), [(0, grown.length.operand, ONE)])
-    return GrowV(grown.length, tuple(columns), item, tuple(pools))
+    return ListValue.grown(grown.length, tuple(columns), item, tuple(pools))
 
 
 def _recoded(
@@ -137,8 +150,8 @@ def _recoded(
     old: Template,
     new: Template,
     columns: list[ArrayV],
-    pools: list[GrowV],
-) -> tuple[list[ArrayV], list[GrowV]]:
+    pools: list[ListValue],
+) -> tuple[list[ArrayV], list[ListValue]]:
     """The columns and pools of a part of the items; those it had are taken from the lists."""
     if isinstance(new, RowT):
         if isinstance(old, RowT):
@@ -151,14 +164,14 @@ def _recoded(
             return _of_records(s, length, parts, new, columns)
     if isinstance(new, Structure) and has_rows(new):
         parts = old.parts if isinstance(old, Structure) else (None,) * len(new.parts)
-        made: tuple[list[ArrayV], list[GrowV]] = [], []
+        made: tuple[list[ArrayV], list[ListValue]] = [], []
         for before, after in zip(parts, new.parts, strict=True):
             own, inner = _recoded(s, length, before, after, columns, pools)
             made[0].extend(own)
             made[1].extend(inner)
         return made
     own = [columns.pop(0) for _ in types_of(old)]
-    plain = GrowV(length, tuple(own), old)
+    plain = ListValue.grown(length, tuple(own), old)
     if old == new:
         return own, []
     return list(dynamic_lists.as_grown(s, plain, new).columns), []
@@ -166,22 +179,22 @@ def _recoded(
 
 def _of_records(
     s: Context, length: ScalarV, parts: Sequence[Template], new: RowT, columns: list[ArrayV]
-) -> tuple[list[ArrayV], list[GrowV]]:
+) -> tuple[list[ArrayV], list[ListValue]]:
     """Rows that all have the same few items, one after the other in a pool."""
     b = s.builder
     many = ir.Const(len(parts), PYINT)
     total = b.index_mul(length.operand, many)
     kinds = types_of(new.item)
-    memory = [_column(s, b.max0(total), kind) for kind in kinds if isinstance(kind, Scalar)]
+    memory = [new_array(s, (b.max0(total),), kind.dtype, "column") for kind in kinds if isinstance(kind, Scalar)]
     for place, part in enumerate(parts):
-        own = GrowV(length, tuple(columns.pop(0) for _ in types_of(part)), part)
+        own = ListValue.grown(length, tuple(columns.pop(0) for _ in types_of(part)), part)
         given = dynamic_lists.as_grown(s, own, new.item).columns
         for column, values in zip(memory, given, strict=True):
             target = make_view(s, column, (ir.Const(place, PYINT),), [(0, length.operand, many)])
             store_array(s, target, make_view(s, values, (ZERO,), [(0, length.operand, ONE)]))
     if has_rows(new.item):
         raise s.unsupported("lists of lists in a list, of different lengths")
-    return _even(s, length, many), [GrowV(ScalarV(total), tuple(memory), new.item)]
+    return _even(s, length, many), [ListValue.grown(ScalarV(total), tuple(memory), new.item)]
 
 
 def _even(s: Context, length: ScalarV, many: ir.Operand) -> list[ArrayV]:
@@ -195,12 +208,7 @@ def _even(s: Context, length: ScalarV, many: ir.Operand) -> list[ArrayV]:
     return generate(s, (length.operand,), element)
 
 
-def _column(s: Context, room: ir.Operand, kind: Scalar) -> ArrayV:
-    var = s.builder.emit1(ir.Alloc((room,)), Array(kind.dtype, 1, "C"), name="column")
-    return ArrayV(var, (room,), frozenset({s.memory.new_root()}))
-
-
-def of_table(s: Context, value: ListV) -> GrowV:
+def of_table(s: Context, value: ListValue) -> ListValue:
     """A list of lists of one length, which has been an array."""
     b, array = s.builder, value.array
     length, many = array.extents[0], array.extents[1]
@@ -209,12 +217,12 @@ def of_table(s: Context, value: ListV) -> GrowV:
     own = copy_array(s, array)
     total = b.index_mul(length, many)
     line = b.pure(ir.Reshape(own.var, (total,)), Array(array.dtype, 1, "C"), name="items")
-    kind = Scalar(array.dtype, not value.items)
-    pool = GrowV(ScalarV(total), (ArrayV(line, (total,), own.roots),), kind)
-    return GrowV(ScalarV(length), tuple(_even(s, ScalarV(length), many)), RowT(kind), (pool,))
+    kind = Scalar(array.dtype, not value.kind)
+    pool = ListValue.grown(ScalarV(total), (ArrayV(line, (total,), own.roots),), kind)
+    return ListValue.grown(ScalarV(length), tuple(_even(s, ScalarV(length), many)), RowT(kind), (pool,))
 
 
-def merged(s: Context, mine: GrowV, other: GrowV) -> tuple[GrowV, GrowV]:
+def merged(s: Context, mine: ListValue, other: ListValue) -> tuple[ListValue, ListValue]:
     """Two lists with one template; the rows of the other one put into the pools of the first."""
     b = s.builder
     if not mine.pools:
@@ -240,7 +248,7 @@ def merged(s: Context, mine: GrowV, other: GrowV) -> tuple[GrowV, GrowV]:
 # ---- items -----------------------------------------------------------------------------------------------------------
 
 
-def leaves_in(s: Context, value: Value, template: Template, pools: list[GrowV]) -> list[ir.Operand]:
+def leaves_in(s: Context, value: Value, template: Template, pools: list[ListValue]) -> list[ir.Operand]:
     """The leaves of an item, whose rows are put into the pools; these are taken from the front of the list, and put
     back at its end."""
     match template:
@@ -260,7 +268,7 @@ def leaves_in(s: Context, value: Value, template: Template, pools: list[GrowV]) 
     return join.leaves_of(s, value, template)
 
 
-def _put(s: Context, pool: GrowV, row: Value) -> GrowV:
+def _put(s: Context, pool: ListValue, row: Value) -> ListValue:
     """The pool with the items of a row at its end."""
     if isinstance(row, TupleV) and (len(row.items) <= FEW or has_rows(pool.item)):
         for item in row.items:
@@ -271,58 +279,52 @@ def _put(s: Context, pool: GrowV, row: Value) -> GrowV:
     return dynamic_lists.extend(s, pool, dynamic_lists.as_grown(s, row, pool.item))
 
 
-def value_of(s: Context, template: Template, leaves: list[ir.Operand], pools: list[GrowV]) -> Value:
+def value_of(s: Context, template: Template, leaves: list[ir.Operand], pools: list[ListValue]) -> Value:
     """The item of these leaves, which are taken from the front of the lists."""
     match template:
         case RowT():
             start, count, _ = (leaves.pop(0) for _ in range(LEAVES))
-            return _view(s, pools.pop(0), size(s, start), size(s, count))
+            return _view(s, pools.pop(0), s.builder.as_count(start), s.builder.as_count(count))
         case Structure(TupleV() as like, parts) if has_rows(template):
             return rebuild(like, tuple(value_of(s, part, leaves, pools) for part in parts))
     return join.value_of(s, template, leaves)  # type: ignore[arg-type]
 
 
-def size(s: Context, number: ir.Operand) -> ir.Operand:
-    if isinstance(number, ir.Var):
-        s.builder.nonnegative.add(number)
-        s.builder.small.add(number)
-    return number
-
-
-def _view(s: Context, pool: GrowV, start: ir.Operand, count: ir.Operand) -> Value:
+def _view(s: Context, pool: ListValue, start: ir.Operand, count: ir.Operand) -> Value:
     """A row as a list."""
     columns = []
     for column in pool.columns:
         part = make_view(s, column, (start,), [(0, count, ONE)])
         columns.append(replace(part, roots=part.roots | {ROOT}))
-    row = GrowV(ScalarV(count), tuple(columns), pool.item, pool.pools)
-    if pool.item is None or isinstance(pool.item, Scalar):
-        return dynamic_lists.shown(s, row)
-    return row
+    match pool.item:
+        case None:
+            return TupleV((), "list")
+        case Scalar(dtype, python):
+            return ListValue.rows(columns[0], "" if python else dtype)
+    return ListValue.grown(ScalarV(count), columns, pool.item, pool.pools)
 
 
 def load(s: Context, column: ArrayV, place: ir.Operand) -> ir.Operand:
     """One of the numbers of a row."""
     b = s.builder
-    return size(s, b.cast(b.emit1(ir.Load(column.var, (place,)), Scalar("int64")), PYINT))
+    return s.builder.as_count(b.cast(b.emit1(ir.Load(column.var, (place,)), Scalar("int64")), PYINT))
 
 
-def compact(s: Context, grown: GrowV) -> tuple[ArrayV, GrowV]:
+def compact(s: Context, grown: ListValue) -> tuple[ArrayV, ListValue]:
     """All items of a list of rows, one after the other, and where each row begins, with the end of the last one."""
     b, length = s.builder, grown.length.operand
     (pool,) = grown.pools
-    ends = _column(s, size(s, b.index_add(length, ONE)), Scalar("int64"))
+    ends = new_array(s, (b.as_count(b.index_add(length, ONE)),), "int64", "column")
     index, before = s.index_var("i", length), ir.Var("place", PYINT)
-    b.nonnegative.add(before)
-    b.small.add(before)
+    b.as_count(before)
     with b.block() as statements:
         b.emit(ir.Store(ends.var, (index,), b.cast(before, Scalar("int64"))))
         after = b.index_add(before, load(s, grown.columns[1], index))
         body = ir.Block(tuple(statements), (after,))
     (total,) = b.emit(ir.For(index, ZERO, length, ONE, (before,), (ZERO,), body), PYINT, name="total")
-    size(s, total)
+    b.as_count(total)
     b.emit(ir.Store(ends.var, (length,), b.cast(total, Scalar("int64"))))
-    columns = tuple(_column(s, total, Scalar(column.dtype)) for column in pool.columns)
+    columns = tuple(new_array(s, (total,), column.dtype, "column") for column in pool.columns)
     index = s.index_var("i", length)
     with b.block() as statements:
         first = load(s, ends, index)
@@ -333,17 +335,16 @@ def compact(s: Context, grown: GrowV) -> tuple[ArrayV, GrowV]:
         body = ir.Block(tuple(statements))
     if columns:
         b.emit(ir.For(index, ZERO, length, ONE, (), (), body))
-    return ends, GrowV(ScalarV(total), columns, pool.item, pool.pools)
+    return ends, ListValue.grown(ScalarV(total), columns, pool.item, pool.pools)
 
 
-def not_for_python(s: Context, value: ListV | GrowV) -> None:
+def not_for_python(s: Context, value: ListValue) -> None:
     """Refuse a row where Python code would get a list that is not the one that stands there."""
-    columns = value.columns if isinstance(value, GrowV) else (value.array,)
-    if any(ROOT in column.roots for column in columns):
+    if any(ROOT in column.roots for column in value.columns):
         raise s.unsupported("a list in a list that changes, given to Python")
 
 
-def popped(s: Context, grown: GrowV, item: Value) -> tuple[Value, tuple[GrowV, ...]]:
+def popped(s: Context, grown: ListValue, item: Value) -> tuple[Value, tuple[ListValue, ...]]:
     """An item that is taken from the end of a list: its rows are copied, what lies at the end of the pool is free."""
     if not grown.pools:
         return item, ()
@@ -357,14 +358,12 @@ def popped(s: Context, grown: GrowV, item: Value) -> tuple[Value, tuple[GrowV, .
     start, _, room = (load(s, grown.columns[leaf], last) for leaf in range(LEAVES))
     used = pool.length.operand
     at_end = b.prim("eq", b.index_add(start, room), used, type=PYBOOL)
-    return copies, (replace(pool, length=ScalarV(size(s, b.select(at_end, start, used)))),)
+    return copies, (replace(pool, length=ScalarV(s.builder.as_count(b.select(at_end, start, used)))),)
 
 
 def _copied(s: Context, item: Value) -> Value:
     match item:
-        case ListV(array):
-            return replace(item, array=copy_array(s, array))
-        case GrowV():
+        case ListValue():
             return replace(item, columns=tuple(copy_array(s, column) for column in item.columns))
         case TupleV():
             return rebuild(item, tuple(_copied(s, part) for part in item.items))

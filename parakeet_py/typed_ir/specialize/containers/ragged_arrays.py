@@ -1,7 +1,7 @@
 """Lists of arrays whose length depends on values: all elements one after the other, and where each array begins.
 
-A list of arrays of one dtype and rank, of any shapes, is an `ArraysV`: `data` holds the elements of all items in C
-order, `used` of them in use; `places` are columns, by item, of where it begins in `data` and of its extents. Appending
+A list of arrays of one dtype and rank, of any shapes, is `Ragged`: its pool holds the elements of all items in C order;
+its columns are, by item, where it begins in the pool, and its extents. Appending
 copies the array. That cannot be distinguished from keeping it as long as its memory is not stored to afterwards, so the
 items stand for views of the arrays that have been appended (`deferred_views`). What a list shows to NumPy's functions
 is one array with the items as its rows, if they have one shape; else Python runs the call.
@@ -21,22 +21,26 @@ from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
-from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
+from parakeet_py.typed_ir.specialize.arrays.array_store import new_array, store_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
+from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import iterables
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NotGrown
 from parakeet_py.typed_ir.specialize.values import (
-    ArraysV,
     ArrayV,
     ItemAt,
-    ListV,
+    ListValue,
+    Ownership,
+    Ragged,
     ScalarV,
     SliceV,
     Static,
     TupleV,
     Value,
+    is_ragged,
+    is_rows,
     py,
 )
 
@@ -62,12 +66,12 @@ def template(s: Context, left: Structure, right: Structure) -> Structure | None:
     fresh = True
     for one in (left, right):
         match one.like:
-            case ArraysV() as like:
-                kinds.add((like.data.dtype, len(like.places) - 1))
-                bases, fresh = bases | like.bases, fresh and like.fresh
-                data = one.parts[2]
-                assert isinstance(data, ArrayT)
-                roots |= data.roots
+            case ListValue(form=Ragged() as form) as like:
+                kinds.add((_data(like).dtype, len(like.columns) - 1))
+                bases, fresh = bases | form.bases, fresh and form.fresh
+                pool = one.parts[-1]
+                assert isinstance(pool, Structure) and isinstance(pool.parts[1], ArrayT)
+                roots |= pool.parts[1].roots
             case TupleV(kind="list") as like:
                 for item in one.parts:
                     if not isinstance(item, ArrayT):
@@ -86,15 +90,39 @@ def template(s: Context, left: Structure, right: Structure) -> Structure | None:
     def column(kind: Array) -> ArrayT:
         return ArrayT(kind, (None,), roots, False, (False,), ())
 
-    parts: tuple[Template, ...] = (
-        PYINT,
-        PYINT,
-        column(Array(dtype, 1, "C")),
-        *(column(_LINE) for _ in range(rank + 1)),
-    )
-    nothing = ArrayV(ir.Var("data", Array(dtype, 1, "C")), (ZERO,), frozenset())
+    kind = Array(dtype, 1, "C")
+    nothing = ArrayV(ir.Var("data", kind), (ZERO,), frozenset())
     line = ArrayV(ir.Var("places", _LINE), (ZERO,), frozenset())
-    return Structure(ArraysV(py(0), py(0), nothing, (line,) * (rank + 1), root, bases, fresh), parts)
+    elements = ListValue.grown(py(0), (nothing,), Scalar(dtype))
+    like = ListValue(py(0), (line,) * (rank + 1), Ragged(root, bases, fresh), (elements,))
+    lines = [column(_LINE) for _ in like.columns]
+    return Structure(like, (PYINT, *lines, Structure(elements, (PYINT, column(kind)))))
+
+
+def _data(value: ListValue) -> ArrayV:
+    """The elements of all items."""
+    (pool,) = value.pools
+    return pool.array
+
+
+def _used(value: ListValue) -> ir.Operand:
+    """How many elements are in use."""
+    (pool,) = value.pools
+    return pool.length.operand
+
+
+def _form(value: ListValue) -> Ragged:
+    assert isinstance(value.form, Ragged)
+    return value.form
+
+
+def _made(
+    value: ListValue, length: ir.Operand, used: ir.Operand, columns: Sequence[ArrayV] = (), form: Ragged | None = None
+) -> ListValue:
+    """The list with so many items and elements, and (if they are given) other columns, the elements first."""
+    data, *places = columns or (_data(value), *value.columns)
+    pool = ListValue.grown(ScalarV(used), (data,), Scalar(data.dtype))
+    return ListValue(ScalarV(length), tuple(places), form or _form(value), (pool,))
 
 
 def note_append(s: Context, item: Value) -> None:
@@ -112,12 +140,13 @@ def _all_new(s: Context, items: Sequence[Value], other: Value) -> bool:
     return distinct and all(_is_new(s, item, known=item in before or item.var in s.shadows.fresh) for item in arrays)
 
 
-def _remember(s: Context, value: ArraysV) -> None:
-    base, site = s.shadows.made.get(value.root, (frozenset(), s.shadows.site))
-    s.shadows.made[value.root] = (base | value.bases, site)
+def _remember(s: Context, value: ListValue) -> None:
+    form = _form(value)
+    base, site = s.shadows.made.get(form.root, (frozenset(), s.shadows.site))
+    s.shadows.made[form.root] = (base | form.bases, site)
 
 
-def as_arrays(s: Context, like: ArraysV, value: Value) -> Value:
+def as_arrays(s: Context, like: ListValue, value: Value) -> Value:
     """A list of known length as one that grows; other values as they are."""
     if not isinstance(value, TupleV):
         return value
@@ -126,43 +155,25 @@ def as_arrays(s: Context, like: ArraysV, value: Value) -> Value:
     for item in value.items:
         sizes = b.index_add(sizes, _size(s, item.extents if isinstance(item, ArrayV) else ()))
     room = ir.Const(max(SMALLEST, len(value.items)), PYINT)
-    made = ArraysV(
-        py(0),
-        py(0),
-        _column(s, sizes, like.data.type),
-        tuple(_column(s, room, _LINE) for _ in like.places),
-        like.root,
-        frozenset(),
-        True,
-    )
+    data = new_array(s, (sizes,), _data(like).dtype, "column")
+    columns = [data, *(new_array(s, (room,), "int64", "column") for _ in like.columns)]
+    made = _made(like, ZERO, ZERO, columns, Ragged(_form(like).root, frozenset(), True))
     for item in value.items:
         made = append(s, made, item)
     return made
 
 
-def _column(s: Context, room: ir.Operand, kind: Array) -> ArrayV:
-    var = s.builder.emit1(ir.Alloc((room,)), kind, name="column")
-    return ArrayV(var, (room,), frozenset({s.memory.new_root()}))
-
-
 def _size(s: Context, extents: Sequence[ir.Operand]) -> ir.Operand:
     size: ir.Operand = ONE
     for extent in extents:
-        size = _counted(s, s.builder.index_mul(size, extent))
+        size = s.builder.as_count(s.builder.index_mul(size, extent))
     return size
-
-
-def _counted(s: Context, number: ir.Operand) -> ir.Operand:
-    if isinstance(number, ir.Var):
-        s.builder.nonnegative.add(number)
-        s.builder.small.add(number)
-    return number
 
 
 # ---- changes ---------------------------------------------------------------------------------------------------------
 
 
-def change(s: Context, held: ArraysV, kind: str, args: Sequence[Value]) -> list[Value]:
+def change(s: Context, held: ListValue, kind: str, args: Sequence[Value]) -> list[Value]:
     match kind, args:
         case "append", [item]:
             return [append(s, held, item)]
@@ -177,39 +188,40 @@ def change(s: Context, held: ArraysV, kind: str, args: Sequence[Value]) -> list[
         case "pop", []:
             b, length = s.builder, held.length.operand
             s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", "pop from empty list")
-            last = _counted(s, b.index_add(length, ONE, -1))
+            last = b.as_count(b.index_add(length, ONE, -1))
             item = item_at(s, held, last)
-            used = ScalarV(_counted(s, _load(s, held.places[0], last)))
-            return [item, replace(held, length=ScalarV(last), used=used)]
+            return [item, _made(held, last, s.builder.as_count(_load(s, held.array, last)))]
     raise s.unsupported(f".{kind}() of a list of arrays")
 
 
-def append(s: Context, held: ArraysV, item: Value) -> ArraysV:
+def append(s: Context, held: ListValue, item: Value) -> ListValue:
     b = s.builder
-    rank = len(held.places) - 1
-    if not isinstance(item, ArrayV) or (item.dtype, item.rank) != (held.data.dtype, rank) or (item.order and rank > 1):
+    rank, form = len(held.columns) - 1, _form(held)
+    if (
+        not isinstance(item, ArrayV)
+        or (item.dtype, item.rank) != (_data(held).dtype, rank)
+        or (item.order and rank > 1)
+    ):
         raise NotGrown.at(s.frame.function, b.pos, "a list of arrays of different kinds, or in Fortran order")
     try:
         s.shadow(item, _made_here(s, item))
     except HandBack:
         raise s.unsupported("a list of arrays that are stored to or seen elsewhere") from None
-    fresh = held.fresh and not item.roots & held.bases and _is_new(s, item)
-    length, used = held.length.operand, held.used.operand
-    total = _counted(s, b.index_add(used, _size(s, item.extents)))
-    longer = _counted(s, b.index_add(length, ONE))
-    columns = [held.data, *held.places]
-    needs = [total, *(longer for _ in held.places)]
+    fresh = form.fresh and not item.roots & form.bases and _is_new(s, item)
+    length, used = held.length.operand, _used(held)
+    total = b.as_count(b.index_add(used, _size(s, item.extents)))
+    longer = b.as_count(b.index_add(length, ONE))
+    columns = [_data(held), *held.columns]
+    needs = [total, *(longer for _ in held.columns)]
     full = b.logical_or(
-        b.prim("gt", total, held.data.extents[0], type=PYBOOL),
-        b.prim("gt", longer, held.places[0].extents[0], type=PYBOOL),
+        b.prim("gt", total, columns[0].extents[0], type=PYBOOL),
+        b.prim("gt", longer, columns[1].extents[0], type=PYBOOL),
     )
 
     def larger() -> list[Value]:
         made: list[Value] = []
-        for column, needed, some in zip(columns, needs, [used, *(length for _ in held.places)], strict=True):
-            half = b.prim("floordiv", needed, ir.Const(2, PYINT))
-            room = _counted(s, b.index_add(b.index_add(needed, half), ir.Const(SMALLEST, PYINT)))
-            own = _column(s, room, column.type)
+        for column, needed, some in zip(columns, needs, [used, *(length for _ in held.columns)], strict=True):
+            own = new_array(s, (dynamic_lists.room_for(s, needed),), column.dtype, "column")
             store_array(s, _part(s, own, ZERO, some), _part(s, column, ZERO, some))
             made.append(own)
         return made
@@ -219,7 +231,8 @@ def append(s: Context, held: ArraysV, item: Value) -> ArraysV:
     store_array(s, replace(_shaped(s, data, used, item.extents), roots=_BARE), item)
     for place, number in zip(places, (used, *item.extents), strict=True):
         b.emit(ir.Store(place.var, (length,), b.cast(number, Scalar("int64"))))
-    made = ArraysV(ScalarV(longer), ScalarV(total), data, tuple(places), held.root, held.bases | item.roots, fresh)
+    form = Ragged(form.root, form.bases | item.roots, fresh)
+    made = _made(held, longer, total, (data, *places), form)
     _remember(s, made)
     return made
 
@@ -258,37 +271,40 @@ def _shaped(s: Context, data: ArrayV, start: ir.Operand, extents: Sequence[ir.Op
 
 def _load(s: Context, column: ArrayV, index: ir.Operand) -> ir.Operand:
     b = s.builder
-    return _counted(s, b.cast(b.emit1(ir.Load(column.var, (index,)), Scalar("int64")), PYINT))
+    return s.builder.as_count(b.cast(b.emit1(ir.Load(column.var, (index,)), Scalar("int64")), PYINT))
 
 
-def item_at(s: Context, held: ArraysV, index: ir.Operand) -> ArrayV:
+def item_at(s: Context, held: ListValue, index: ir.Operand) -> ArrayV:
     """The item at a position that is known to be one."""
-    start, *extents = (_load(s, column, index) for column in held.places)
+    start, *extents = (_load(s, column, index) for column in held.columns)
     return _shaped(s, _shown(held), start, extents)
 
 
-def _shown(held: ArraysV) -> ArrayV:
+def _shown(held: ListValue) -> ArrayV:
     """The elements as the program sees them: what it has appended."""
-    return replace(held.data, roots=frozenset({held.root}))
+    return replace(_data(held), roots=frozenset({_form(held).root}))
 
 
-def flat(s: Context, held: ArraysV) -> ArrayV:
+def flat(s: Context, held: ListValue) -> ArrayV:
     """All elements, one item after the other."""
-    return make_view(s, _shown(held), (ZERO,), [(0, held.used.operand, ONE)])
+    return make_view(s, _shown(held), (ZERO,), [(0, _used(held), ONE)])
 
 
-def _subscript(s: Context, held: ArraysV, index: Value) -> Value:
+def _subscript(s: Context, held: ListValue, index: Value) -> Value:
     if not isinstance(index, SliceV):
         return item_at(s, held, index_entries.position(s, held.length.operand, index, "list index out of range"))
     numbers = s.call(Static(np.arange), [held.length], {})
     assert isinstance(numbers, ArrayV)
     made = s.call_library("python_list_part", [held, indexing.read(s, numbers, index)])
-    return replace(made, fresh=held.fresh, bases=made.bases | held.bases) if isinstance(made, ArraysV) else made
+    if not is_ragged(made):
+        return made
+    own, other = _form(made), _form(held)
+    return replace(made, form=Ragged(own.root, own.bases | other.bases, other.fresh))
 
 
-def is_rows(value: Value) -> TypeGuard[ListV]:
+def is_of_arrays(value: Value) -> TypeGuard[ListValue]:
     """Is it a list of arrays of one shape?"""
-    return isinstance(value, ListV) and value.items == "array"
+    return is_rows(value) and value.kind == "array"
 
 
 def as_result(s: Context, result: Value) -> Value:
@@ -297,11 +313,12 @@ def as_result(s: Context, result: Value) -> Value:
     seen = [s.arguments.param_roots]
 
     def look(value: Value) -> None:
-        if isinstance(value, ArraysV):
-            lists.append((value.bases | {value.root}, value.fresh))
+        if is_ragged(value):
+            form = _form(value)
+            lists.append((form.bases | {form.root}, form.fresh))
             return
-        if is_rows(value):
-            lists.append((value.array.roots, value.own and not value.array.readonly))
+        if is_of_arrays(value):
+            lists.append((value.array.roots, value.ownership is Ownership.OWN and not value.array.readonly))
             return
         if isinstance(value, ArrayV):
             seen.append(value.roots)
@@ -315,58 +332,68 @@ def as_result(s: Context, result: Value) -> Value:
         seen.append(own)
 
     def checked(value: Value) -> Value:
-        if isinstance(value, ArraysV):
-            data, *places = (replace(column, roots=_BARE) for column in (value.data, *value.places))
-            return replace(value, root=CHECKED, data=data, places=tuple(places))
-        if is_rows(value):
-            return ListV(replace(value.array, roots=_BARE), COPIES)
+        if is_ragged(value):
+            columns = [replace(column, roots=_BARE) for column in (_data(value), *value.columns)]
+            form = replace(_form(value), root=CHECKED)
+            return _made(value, value.length.operand, _used(value), columns, form)
+        if is_of_arrays(value):
+            return ListValue.rows(replace(value.array, roots=_BARE), COPIES)
         parts = parts_of(value)
         return rebuild(value, tuple(map(checked, parts))) if parts else value
 
     return checked(result) if lists else result
 
 
-def stacked(s: Context, held: ArraysV) -> ListV:
+def stacked(s: Context, held: ListValue) -> ListValue:
     """The items as the rows of one array."""
     b, length = s.builder, held.length.operand
     s.check(b.prim("gt", length, ZERO, type=PYBOOL), "Deoptimize", "an array of an empty list")
-    inner = [_load(s, column, ZERO) for column in held.places[1:]]
-    for column, extent in zip(held.places[1:], inner, strict=True):
+    inner = [_load(s, column, ZERO) for column in held.columns[1:]]
+    for column, extent in zip(held.columns[1:], inner, strict=True):
         alike = s.compare("eq", make_view(s, column, (ZERO,), [(0, length, ONE)]), ScalarV(extent))
         same = s.truth(s.call(Static(np.all), [alike], {}))
         s.check(same, "Deoptimize", "an array of arrays of different shapes")
     extents = (length, *inner)
-    kind = Array(held.data.dtype, len(extents), "C")
+    kind = Array(_data(held).dtype, len(extents), "C")
     rows = b.pure(ir.Reshape(flat(s, held).var, extents), kind, name="rows")
-    return ListV(ArrayV(rows, extents, _shown(held).roots), "array")
+    return ListValue.rows(ArrayV(rows, extents, _shown(held).roots), "array")
 
 
-def _places(s: Context, held: ArraysV) -> tuple[ir.Operand, ItemAt]:
+def _places(s: Context, held: ListValue) -> tuple[ir.Operand, ItemAt]:
     return held.length.operand, lambda index: item_at(s, held, index)
 
 
-def _joined(one: ArraysV, other: ArraysV) -> ArraysV:
-    if other.bases <= one.bases and (other.fresh or not one.fresh):
-        return one
-    return replace(one, bases=one.bases | other.bases, fresh=one.fresh and other.fresh)
+def _joined(one: ListValue, other: ListValue) -> ListValue:
+    own, its = _form(one), _form(other)
+    form = Ragged(own.root, own.bases | its.bases, own.fresh and its.fresh)
+    return one if form == own else replace(one, form=form)
 
 
-def _carried(s: Context, value: ArraysV) -> ArraysV:
+def _carried(s: Context, value: ListValue) -> ListValue:
     """Such a list behind a branch or loop still shows what has been appended on either path."""
     _remember(s, value)
     return value
 
 
-def _outside(value: ArraysV, before: int, inside: int) -> ArraysV:
-    if not any(root > before for root in value.bases):
+def _outside(value: ListValue, before: int, inside: int) -> ListValue:
+    form = _form(value)
+    if not any(root > before for root in form.bases):
         return value
-    return replace(value, bases=frozenset(root for root in value.bases if root <= before) | {inside})
+    bases = frozenset(root for root in form.bases if root <= before) | {inside}
+    return replace(value, form=replace(form, bases=bases))
 
 
-FORMS[ArraysV] = Form(
-    lambda one: (one.length, one.used, one.data, *one.places),
-    lambda one, parts: ArraysV(parts[0], parts[1], parts[2], parts[3:], one.root, one.bases, one.fresh),
-    lambda one: (one.data.dtype, len(one.places)),
+def _rebuilt(like: ListValue, parts: tuple[Value, ...]) -> ListValue:
+    length, *columns, pool = parts
+    assert isinstance(length, ScalarV) and isinstance(pool, ListValue)
+    arrays = tuple(column for column in columns if isinstance(column, ArrayV))
+    return ListValue(length, arrays, like.form, (pool,))
+
+
+FORMS[Ragged] = Form(
+    lambda one: (one.length, *one.columns, *one.pools),
+    _rebuilt,
+    lambda one: (_data(one).dtype, len(one.columns)),
     _joined,
     as_arrays,
     _carried,

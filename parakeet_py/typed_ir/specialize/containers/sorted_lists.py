@@ -11,7 +11,7 @@ from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.python.table import builtin
-from parakeet_py.typed_ir.specialize.values import GrowV, ListV, ScalarV, Static, TupleV, Value, is_none, py
+from parakeet_py.typed_ir.specialize.values import ScalarV, Static, TupleV, Value, grows, is_none, is_rows, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -26,10 +26,11 @@ FUNCTIONS = {
 }
 
 
-def change(s: Context, grown: GrowV, name: str, function: Value, args: Sequence[Value]) -> list[Value]:
+def change(s: Context, grown: Value, name: str, function: Value, args: Sequence[Value]) -> list[Value]:
     """The outs of a change by one of these functions: the item it gives, the list."""
     if not isinstance(function, Static) or function.object is not FUNCTIONS[name]:
         raise s.unsupported(f"a list that is changed, given to a function called {name}")
+    assert grows(grown)
     b = s.builder
     length = grown.length.operand
     match name:
@@ -43,7 +44,7 @@ def change(s: Context, grown: GrowV, name: str, function: Value, args: Sequence[
         case "heappop":
             s.check(b.prim("gt", length, ZERO, type=PYBOOL), "IndexError", "index out of range")
             last, rest = dynamic_lists.pop(s, grown, None)
-            assert isinstance(rest, GrowV)
+            assert grows(rest)
 
             def first() -> list[Value]:
                 item = dynamic_lists.item_at(s, rest, ZERO)
@@ -77,7 +78,7 @@ def _place(side: str) -> Callable[..., Value]:
         high = s.call(Static(len), [a], {}) if hi is None or is_none(hi) else hi
         bounds = (low, high)
         empty = isinstance(a, TupleV) and not a.items
-        if not (empty or isinstance(a, GrowV | ListV)) or not all(
+        if not (empty or grows(a) or is_rows(a)) or not all(
             isinstance(one, ScalarV) and one.type == PYINT for one in bounds
         ):
             raise s.hand_back("bisect of such a sequence")

@@ -21,7 +21,7 @@ from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
-from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, hash_maps, nested_lists
+from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, hash_maps, membership, nested_lists
 from parakeet_py.typed_ir.specialize.forms import array_of
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.paths import iterables
@@ -31,19 +31,21 @@ from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
     ComprehensionV,
-    GrowV,
     IteratorV,
-    ListV,
+    ListValue,
     MapV,
     MethodV,
     NeverV,
+    Ownership,
     RangeV,
     ScalarV,
     Static,
     TupleV,
     Value,
+    grows,
     is_known,
     is_none,
+    is_rows,
     known,
     lift,
     py,
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 ABSENT = "{0} is not in list"
 
 
-def _line(s: Context, value: Value) -> ListV | None:
+def _line(s: Context, value: Value) -> ListValue | None:
     """The numbers of an iterable, a dict's keys among them, as a list; None if they are not numbers of one type."""
     return array_lists.line(s, hash_maps.keys(value) if isinstance(value, MapV) else value)
 
@@ -72,12 +74,12 @@ def of_set(s: Context, value: Value) -> Value:
     start, stores = len(s.builder.scopes[-1].statements), s.elements.stores_of_elements
     listed = s.as_list(replace(value, iterable=hash_maps.keys(held)))
     raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.elements.stores_of_elements > stores
-    if raises or not isinstance(listed, ListV) or listed.items or listed.array.dtype not in ("int64", "bool"):
+    if raises or not is_rows(listed) or listed.kind or listed.array.dtype not in ("int64", "bool"):
         raise s.unsupported("iteration over a set")
     return listed
 
 
-def _ordered(s: Context, value: Value) -> ListV | None:
+def _ordered(s: Context, value: Value) -> ListValue | None:
     """A line of numbers that have an order."""
     found = _line(s, value)
     if found is None or np.dtype(found.array.dtype).kind == "c":
@@ -127,11 +129,11 @@ def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Valu
         array = s.call(Static(np.sort), [array], stable)
     array = _flipped(s, array) if down else array
     assert isinstance(array, ArrayV)
-    return ListV(copy_array(s, array) if down else array, items.items, own=True)
+    return ListValue.rows(copy_array(s, array) if down else array, items.kind, Ownership.OWN)
 
 
 def _gone_through(s: Context, value: Value) -> Value:
-    return dynamic_lists.shown(s, hash_maps.keys(value)) if isinstance(value, MapV) else value
+    return array_lists.shown(s, hash_maps.keys(value)) if isinstance(value, MapV) else value
 
 
 def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
@@ -162,12 +164,13 @@ def or_default(s: Context, value: Value, default: Value, found: object) -> Value
 
 
 def _equal_to(s: Context, value: Value, item: Value) -> ArrayV:
-    own = value.array.dtype if isinstance(value, ListV) else ""
-    if not isinstance(value, ListV) or value.array.rank != 1 or value.items == "table" or not isinstance(item, ScalarV):
+    own = value.array.dtype if is_rows(value) else ""
+    if not is_rows(value) or value.array.rank != 1 or value.kind == "table" or not isinstance(item, ScalarV):
         raise s.unsupported(f"{s.describe(item)} searched in such a list")
     whole = all(np.dtype(kind).kind in "iub" and kind != "uint64" for kind in (own, item.dtype))
     if own != item.dtype and not whole:  # Python compares by value
         raise s.unsupported(f"{s.describe(item)} searched in a list of {own}")
+    membership.must_not_be_nan(s, item)
     equal = s.compare("eq", value.array, item)
     assert isinstance(equal, ArrayV)
     return equal
@@ -197,7 +200,7 @@ def count(s: Context, value: Value, item: Value) -> Value:
 
 def list_method(s: Context, value: Value, name: str, args: list[Value], absent: str = ABSENT) -> Value:
     """value.index(...), .count(...) and .copy(); `absent`: the message about an item that is not there."""
-    if isinstance(value, ListV):
+    if is_rows(value):
         match name, args:
             case "index", [item]:
                 return place_of(s, value, item, absent) or NeverV()
@@ -208,9 +211,9 @@ def list_method(s: Context, value: Value, name: str, args: list[Value], absent: 
     raise s.unsupported(f".{name}() of a list with these arguments")
 
 
-def sort(s: Context, value: Value) -> ListV | GrowV:
+def sort(s: Context, value: Value) -> ListValue:
     made = _sorted(s, value)
-    if not isinstance(made, ListV | GrowV):
+    if not isinstance(made, ListValue):
         raise s.unsupported(".sort() of such a list")
     return made
 
@@ -228,7 +231,7 @@ def records_in_order(s: Context, value: Value, key: Value | None, reverse: Value
     instance_lists.must_stay(s, items.item)
     order = _order_of(s, keys, down)
     columns = tuple(_taken(s, column, order) for column in _parts_in_use(s, items))
-    return GrowV(items.length, columns, items.item, nested_lists.copied_pools(s, items.pools))
+    return ListValue.grown(items.length, columns, items.item, nested_lists.copied_pools(s, items.pools))
 
 
 def extreme_record(s: Context, value: Value, key: Value | None, which: str) -> Value:
@@ -249,12 +252,12 @@ def extreme_record(s: Context, value: Value, key: Value | None, which: str) -> V
     return dynamic_lists.item_at(s, items, number.operand)
 
 
-def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[ArrayV]] | None:
+def _both(s: Context, value: Value, key: Value | None) -> tuple[ListValue, list[ArrayV]] | None:
     """The items, and the columns of their keys."""
     mark = s.checkpoint()
     items = _records(s, value)
     if items is not None:
-        source = dynamic_lists.shown(s, items) if isinstance(items.item, Scalar) else items
+        source = array_lists.shown(s, items) if isinstance(items.item, Scalar) else items
         if isinstance(key, MethodV) and key.name == "get" and key.object is value:
             key = MethodV(value, "__getitem__")  # which gives no None
         keyed = items if key is None else _records(s, ComprehensionV("list", source, key, None, False))
@@ -265,7 +268,7 @@ def _both(s: Context, value: Value, key: Value | None) -> tuple[GrowV, list[Arra
     return None
 
 
-def _records(s: Context, value: Value) -> GrowV | None:
+def _records(s: Context, value: Value) -> ListValue | None:
     """Items in columns; None if they have no type in common, or there are none."""
     if isinstance(value, IteratorV):
         value = s.call(Static(list), [value], {})
@@ -285,10 +288,10 @@ def _records(s: Context, value: Value) -> GrowV | None:
             value = dynamic_lists.as_grown(s, value, dynamic_lists.item_template(s, value))
         except UnsupportedError:
             return None
-    return value if isinstance(value, GrowV) and value.columns else None
+    return value if grows(value) and value.columns else None
 
 
-def _key_columns(s: Context, keys: GrowV) -> list[ArrayV] | None:
+def _key_columns(s: Context, keys: ListValue) -> list[ArrayV] | None:
     """Columns whose order, one after the other, is that of the keys."""
     if not _has_order(keys.item):
         return None
@@ -309,7 +312,7 @@ def _has_order(template: Template) -> bool:
     return False
 
 
-def _parts_in_use(s: Context, grown: GrowV) -> list[ArrayV]:
+def _parts_in_use(s: Context, grown: ListValue) -> list[ArrayV]:
     length, one = grown.length.operand, py(1).operand
     return [make_view(s, column, (ZERO,), [(0, length, one)]) for column in grown.columns]
 

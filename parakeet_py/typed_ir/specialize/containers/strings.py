@@ -49,9 +49,7 @@ def char_at(s: Context, text: TextV, index: ir.Operand) -> CharV:
     """The character at a place that there is."""
     b = s.builder
     code = b.cast(b.emit1(ir.Load(text.codes.var, (index,)), Scalar(text.codes.dtype)), PYINT)
-    if isinstance(code, ir.Var):
-        b.nonnegative.add(code)
-        b.small.add(code)
+    b.as_count(code)
     return CharV(ScalarV(code))
 
 

@@ -28,6 +28,15 @@ from parakeet_py.typed_ir.specialize.values import ArrayV, InstanceV, ItemV, Ref
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
+FROM_LIST = "from a list"
+"""The token of an instance that has been read from the columns of a list: which object it is is not known."""
+
+
+def token_of(value: Value) -> Any:
+    """What is the same for one object: of an instance that is known to be one, else None."""
+    token = value.made if isinstance(value, RefV) else value.token if isinstance(value, InstanceV) else None
+    return None if token is FROM_LIST else token
+
 
 def changes(s: Context, template: Template) -> bool:
     """Are these items of a list instances that change?"""

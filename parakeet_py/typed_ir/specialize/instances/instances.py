@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.signature.attribute_sources import SIZE, class_named, in_class, is_plain, stores_plainly
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists
-from parakeet_py.typed_ir.specialize.restarts import ChangingInstance, InstanceAttribute, Sequential
+from parakeet_py.typed_ir.specialize.restarts import ChangingInstance, InstanceAttribute, ReferencedItems, Sequential
 from parakeet_py.typed_ir.specialize.values import (
     DictV,
     InstanceV,
@@ -325,7 +325,7 @@ def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
         _property(s, value, name, "fset", [new])
         return
     if isinstance(value, InstanceV):
-        change_later(s, value)
+        change_later(s, value, name)
         return
     _assign(s, value, name, new)
 
@@ -338,12 +338,17 @@ def set_frozen(s: Context, value: Value, name: str, new: Value) -> Value:
     return Static(None)
 
 
-def change_later(s: Context, value: InstanceV) -> None:
-    """An instance that was taken for one that does not change."""
+def change_later(s: Context, value: InstanceV, name: str) -> None:
+    """An instance that was taken for one that does not change gets an attribute: what the next walk has to know."""
     if value.sites <= s.instances.changing:
         instance_lists.change_items(s, value.cls)
     for site in value.sites - s.instances.changing:
         s.facts.note(ChangingInstance(site))
+    made = value.token
+    if made is instance_lists.FROM_LIST and value.cls not in s.instances.items:
+        s.facts.note(ReferencedItems(value.cls))
+    elif isinstance(made, Made) and name not in value.names and made.scope is not s.builder.scopes[-1]:
+        s.facts.note(InstanceAttribute(made.site, name))
 
 
 def _assign(s: Context, value: Value, name: str, new: Value) -> None:

@@ -128,9 +128,7 @@ def _may_be_itself(left: Value, right: Value) -> bool:
 
 def identical(s: Context, left: Value, right: Value) -> bool:
     """left is right"""
-    tokens = [
-        one.made if isinstance(one, RefV) else one.token if isinstance(one, InstanceV) else s for one in (left, right)
-    ]
+    tokens = [instance_lists.token_of(one) if isinstance(one, RefV | InstanceV) else s for one in (left, right)]
     if s in tokens:
         other = right if is_instance(left) else left
         if isinstance(other, ScalarV | Static | TupleV | ArrayV):

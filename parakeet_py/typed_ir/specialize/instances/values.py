@@ -138,7 +138,7 @@ def parts(s: Context, value: Value) -> tuple[Any, tuple[str, ...], tuple[Value, 
 
 def boxed(s: Context, value: Value) -> tuple[NewInstance, tuple[Value, ...]]:
     """What makes the object of a result, and of what; each object stands in the result once."""
-    token = value.made if isinstance(value, RefV) else value.token if isinstance(value, InstanceV) else _ITEM
+    token = _ITEM if isinstance(value, ItemV) else instance_lists.token_of(value)
     cls, names, items = parts(s, value)
     others = s.instances.returned.setdefault(cls, [])
     single = [one for one in others if not isinstance(one, ArrayV)]

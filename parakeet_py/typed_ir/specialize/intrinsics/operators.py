@@ -12,7 +12,7 @@ from parakeet_py.base.types import BOOL, PYBOOL, PYFLOAT, PYINT, Array, Scalar, 
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
-from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, keep_imaginary, store_array
+from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, keep_imaginary, new_array, store_array
 from parakeet_py.typed_ir.specialize.arrays.axis_order import canonical, fortran, inverse
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, generate, scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
@@ -245,8 +245,7 @@ def _allocate(s: Context, shape: Value, dtype: Value, order: Value | None = None
     else:
         axes = canonical(chosen)
     extents = tuple(extents[axis] for axis in axes) if axes else extents
-    var = s.builder.emit1(ir.Alloc(extents), Array(name, len(extents), "C"), name="new")
-    array = ArrayV(var, extents, frozenset({s.memory.new_root()}))
+    array = new_array(s, extents, name)
     return transpose(s, array, inverse(axes)) if axes else array
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.types import DTYPES, PYBOOL, PYINT, Array, Scalar
+from parakeet_py.base.types import DTYPES, PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize.arrays.array_store import new_array
 from parakeet_py.typed_ir.specialize.values import ArrayV, ScalarV, TupleV, Value, py
 
 if TYPE_CHECKING:
@@ -76,6 +77,6 @@ def extents_of(s: Context, value: Value) -> tuple[ir.Operand, ...]:
 
 def rank0(s: Context, operand: ir.Operand) -> ArrayV:
     """A new 0-d array."""
-    var = s.builder.emit1(ir.Alloc(()), Array(ir.dtype_of(operand), 0, "C"), name="scalar")
-    s.builder.emit(ir.Store(var, (), s.builder.cast(operand, Scalar(ir.dtype_of(operand)))))
-    return ArrayV(var, (), frozenset({s.memory.new_root()}))
+    made = new_array(s, (), ir.dtype_of(operand), "scalar")
+    s.builder.emit(ir.Store(made.var, (), s.builder.cast(operand, Scalar(made.dtype))))
+    return made

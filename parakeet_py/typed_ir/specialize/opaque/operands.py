@@ -63,6 +63,8 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             return leaf
         case TupleV(items, kind, named):
             parts = tuple(template_of(s, item, leaves) for item in items)
+            if kind == "frozenset":
+                return ContainerT("named", (ContainerT("tuple", parts),), (frozenset,))
             return ContainerT(kind, parts) if named is None else ContainerT("named", parts, (named,))
         case InstanceV() | RefV() | ItemV():
             maker, held = values.boxed(s, value)

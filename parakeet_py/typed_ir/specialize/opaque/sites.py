@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.tracebacks import TraceEntry
+from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.frontend.evaluate.evaluator import Key
 from parakeet_py.signature.object_assembly import ContainerT, StaticT, Template
 from parakeet_py.signature.random_states import given_left, given_words
@@ -77,7 +77,12 @@ CONTINUE = "continue"  # the operation of sites with frames
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
     """What is handed back to Python, as text: "name (line n): reason"."""
-    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in sites if _is_shown(site))
+    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in shown_sites(sites))
+
+
+def shown_sites(sites: Iterable[OpaqueSite]) -> tuple[OpaqueSite, ...]:
+    """Those that a reader asks about."""
+    return tuple(filter(_is_shown, sites))
 
 
 def _is_shown(site: OpaqueSite) -> bool:

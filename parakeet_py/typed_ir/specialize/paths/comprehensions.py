@@ -126,7 +126,7 @@ def _grown(s: Context, value: ComprehensionV) -> Value:
     if isinstance(items, TupleV) and dynamic_lists.is_uniform(items) and not value.flatten:
         mark = s.checkpoint()
         try:
-            return _at_once(s, replace(value, iterable=dynamic_lists.shown(s, dynamic_lists.of_scalars(s, items))))
+            return _at_once(s, replace(value, iterable=array_lists.shown(s, dynamic_lists.of_scalars(s, items))))
         except Sequential:
             s.rollback(mark)
     if known is not None and not value.flatten:
@@ -209,8 +209,7 @@ def _one_by_one(s: Context, value: ComprehensionV) -> Value:
         assert isinstance(found, ScalarV)
         body = ir.Block(tuple(statements), (found.operand,))
     (made,) = b.emit(ir.For(index, ZERO, length, ONE, (count,), (ZERO,), body), PYINT, name="count")
-    b.nonnegative.add(made)
-    b.small.add(made)
+    b.as_count(made)
     array = ArrayV(out, (length,), frozenset({s.memory.new_root()}))
     return _as_list(s, [make_view(s, array, (ZERO,), [(0, made, ONE)])], like)
 
@@ -235,7 +234,7 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
             raise Sequential.at(s.frame.function, b.pos, "an assignment by the elements of a comprehension")
         record = _record(s, item, before)
         empty = isinstance(item, TupleV) and item == TupleV((), "list")
-        item = first = dynamic_lists.shown(s, item) if record is None else item
+        item = first = array_lists.shown(s, item) if record is None else item
         if record is None and (isinstance(item, TupleV) or is_list(item)):
             first = s.as_array(item)
     s.rollback(mark)
@@ -258,7 +257,7 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
     array = ArrayV(out, extents, frozenset({s.memory.new_root()}))
     index = s.index_var("i", length)
     with b.block() as statements:
-        row = dynamic_lists.shown(s, s.call(value.element, [item_at(index)], {}))
+        row = array_lists.shown(s, s.call(value.element, [item_at(index)], {}))
         axes: list[tuple[int | None, ir.Operand, ir.Operand]] = [
             (axis + 1, extent, ONE) for axis, extent in enumerate(own)
         ]
@@ -331,8 +330,7 @@ def _compressed(
         keep = ir.Const(keep.value, PYBOOL)
     op = ir.Compress(space, indices, ir.Block(tuple(statements), (keep, *leaves)))
     count, *outs = b.emit(op, PYINT, *(Array(ir.dtype_of(leaf), 1, "C") for leaf in leaves), name="list")
-    b.nonnegative.add(count)
-    b.small.add(count)
+    b.as_count(count)
     return _as_list(s, [ArrayV(out, (count,), frozenset({s.memory.new_root()})) for out in outs], result)
 
 

@@ -228,10 +228,7 @@ def range_length(s: Context, value: RangeV) -> ir.Operand:
     if abs(amount) == 1:
         return span
     result = b.prim("floordiv", b.index_add(span, ir.Const(abs(amount) - 1, PYINT)), ir.Const(abs(amount), PYINT))
-    if isinstance(result, ir.Var):
-        b.nonnegative.add(result)
-        b.small.add(result)
-    return result
+    return b.as_count(result)
 
 
 def range_has_items(s: Context, value: RangeV) -> ir.Operand:
@@ -252,7 +249,4 @@ def _dynamic_length(s: Context, start: ir.Operand, stop: ir.Operand, step: ir.Op
     whole = b.prim("floordiv", span, size)
     more = b.prim("ne", b.prim("mod", span, size), ir.Const(0, PYINT), type=PYBOOL)
     length = b.prim("add", whole, b.cast(more, PYINT))
-    if isinstance(length, ir.Var):
-        b.nonnegative.add(length)
-        b.small.add(length)
-    return length
+    return b.as_count(length)

@@ -65,8 +65,9 @@ def join(s: Context, left: Template, right: Template) -> Template:
             return join_scalars(s, left, right)
         case ((Scalar() | EitherT()), (Scalar() | EitherT())):
             kinds = union_of_kinds(kinds_of(left), kinds_of(right))
-            if kinds is not None:
-                return EitherT(kinds)
+            if kinds is None:  # no union either: it would have these two as one option
+                raise _apart(s, left, right)
+            return EitherT(kinds)
         case ArrayT(one), ArrayT(other) if one.dtype == other.dtype and one.rank == other.rank:
             return _join_arrays(s, left, right)
         case Structure(ObjectV() as one, ()), Structure(ObjectV() as other, ()):
@@ -82,7 +83,11 @@ def join(s: Context, left: Template, right: Template) -> Template:
         variant = s.join_as_union(left, right)
         if variant is not None:
             return variant
-    raise s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
+    raise _apart(s, left, right)
+
+
+def _apart(s: Context, left: Template, right: Template) -> UnsupportedError:
+    return s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
 
 
 def _exported(s: Context, template: Template) -> Template:

@@ -30,7 +30,14 @@ from parakeet_py.typed_ir.specialize.arrays.flags import array_flag
 from parakeet_py.typed_ir.specialize.arrays.strided import stride_of, strided, strides_shown
 from parakeet_py.typed_ir.specialize.arrays.views import size_of, transpose
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
-from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, hash_maps, sorting
+from parakeet_py.typed_ir.specialize.containers import (
+    array_lists,
+    dict_items,
+    dynamic_lists,
+    hash_maps,
+    membership,
+    sorting,
+)
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
@@ -421,16 +428,19 @@ def _scalar_method(s: Context, value: ScalarV, name: str, args: list[Value], kwa
 
 
 def _tuple_method(s: Context, obj: TupleV, name: str, args: list[Value]) -> Value:
-    equal = [s.truth(s.compare("eq", item, args[0])) for item in obj.items]
+    equal = [membership.same_item(s, item, args[0]) for item in obj.items]
+    if name == "count":
+        total: ir.Operand = ZERO
+        for one in equal:
+            total = s.builder.index_add(total, s.builder.cast(one, PYINT))
+        return ScalarV(total)
     if not all(isinstance(one, ir.Const) for one in equal):
         if dynamic_lists.is_uniform(obj):
-            listed = dynamic_lists.shown(s, dynamic_lists.of_scalars(s, obj))
+            listed = array_lists.shown(s, dynamic_lists.of_scalars(s, obj))
             absent = "tuple.index(x): x not in tuple" if obj.kind == "tuple" else sorting.ABSENT
             return sorting.list_method(s, listed, name, args, absent)
         raise s.unsupported(f".{name}() of a {obj.kind} of run-time values")
     flags = [bool(one.value) for one in equal if isinstance(one, ir.Const)]
-    if name == "count":
-        return py(sum(flags))
     if True not in flags:
         raise s.unsupported("ValueError: the item is not in the sequence")
     return py(flags.index(True))
@@ -447,7 +457,7 @@ def _dict_method(s: Context, obj: DictV, name: str, args: list[Value]) -> Value:
         case "get":
             wanted = s.static(args[0], "a dict key")
             for key, item in obj.items:
-                if key == wanted:
+                if wanted in {key}:
                     return item
             return args[1] if len(args) > 1 else lift(None)
     raise s.unsupported(f".{name}() of a dict")

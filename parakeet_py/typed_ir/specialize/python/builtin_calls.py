@@ -21,11 +21,11 @@ from parakeet_py.typed_ir.specialize.arrays.elementwise import scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.arrays.views import size_of
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
-from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, hash_maps, strings
+from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.messages import format_values, is_text, text_of_error
-from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption
+from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, tagged_scalars
 from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary
@@ -98,14 +98,7 @@ def _len(s: Context, value: Value) -> Value:
 
 @builtin(range)
 def _range(s: Context, *args: Value) -> Value:
-    bounds = []
-    for arg in args:
-        number = s.numeric(arg)
-        whole = isinstance(number, ScalarV) and (is_integer(number.dtype) or number.type == PYBOOL)
-        if not isinstance(number, ScalarV) or not whole:
-            raise s.unsupported(f"{s.describe(arg)} cannot be interpreted as an integer")
-        bounds.append(ScalarV(iterables.range_bound(s, number)))
-    match bounds:
+    match [_integer(s, arg) for arg in args]:
         case [stop]:
             return RangeV(py(0), stop, py(1))
         case [start, stop]:
@@ -116,6 +109,21 @@ def _range(s: Context, *args: Value) -> Value:
             iterables.check_steps(s, start, stop, step)
             return RangeV(start, stop, step) if not s.dead else NeverV()
     raise s.unsupported("range expected 1 to 3 arguments")
+
+
+def _integer(s: Context, value: Value) -> ScalarV:
+    """What `operator.index` gives for a bound of a range, or the number of the first item."""
+
+    def of_one_type(value: Value) -> ScalarV:
+        number = s.numeric(value)
+        whole = isinstance(number, ScalarV) and (is_integer(number.dtype) or number.type == PYBOOL)
+        if not isinstance(number, ScalarV) or not whole:
+            raise s.unsupported(f"{s.describe(value)} cannot be interpreted as an integer")
+        return ScalarV(iterables.range_bound(s, number))
+
+    (integer,) = tagged_scalars.each(s, [value], lambda one: [of_one_type(one)])
+    assert isinstance(integer, ScalarV)
+    return integer
 
 
 @builtin(operators.prange)
@@ -140,7 +148,8 @@ def _zip(s: Context, *items: Value, strict: Value | None = None) -> Value:
 
 @builtin(enumerate)
 def _enumerate(s: Context, items: Value, start: Value | None = None) -> Value:
-    return IteratorV("enumerate", (start or py(0), iterables.pending(s, items)))
+    first = py(0) if start is None else _integer(s, start)
+    return IteratorV("enumerate", (first, iterables.pending(s, items)))
 
 
 @builtin(reversed)
@@ -196,7 +205,7 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
         if isinstance(value, ComprehensionV):
             value = s.as_list(value)
         if isinstance(value, MapV) and value.kind == "dict" and kind == "list":
-            value = dynamic_lists.shown(s, hash_maps.keys(value))
+            value = array_lists.shown(s, hash_maps.keys(value))
         items = iterables.static_items(value)
         if items is not None:
             return TupleV(tuple(items), kind)

@@ -100,7 +100,7 @@ def _extremum(op: str, reduction: str) -> Callable[..., Value]:
             if items is None and (isinstance(value, IteratorV) or dynamic_lists.is_table(value)):
                 return sorting.extreme_record(s, value, None, reduction)
             if items is None:
-                value = dynamic_lists.shown(s, _keys(value))
+                value = array_lists.shown(s, _keys(value))
                 array = _elements(s, value)
                 if not isinstance(array, ArrayV) or array.rank != 1:
                     raise s.unsupported(f"{reduction}() of {s.describe(value)}")
@@ -133,7 +133,7 @@ def _keys(value: Value) -> Value:
 def _elements(s: Context, value: Value) -> Value:
     """What a builtin goes through, as an array."""
     value = _keys(value)
-    value = dynamic_lists.shown(s, value)
+    value = array_lists.shown(s, value)
     return array_of(array_lists.of_one_type(s, value)) or s.numeric(value)
 
 
@@ -148,7 +148,7 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
         for item in items:
             total = s.binary("add", total, item)
         return total
-    value = dynamic_lists.shown(s, _keys(value))
+    value = array_lists.shown(s, _keys(value))
     array = _elements(s, value)
     if not isinstance(array, ArrayV) or array_lists.is_of_lists(value):
         raise s.unsupported(f"sum() of {s.describe(value)}")

@@ -23,7 +23,7 @@ from parakeet_py.base.callee_effects import builtin_functions
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.library import registry
 from parakeet_py.typed_ir.specialize import messages
-from parakeet_py.typed_ir.specialize.containers import dict_items, dynamic_lists, strings
+from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, strings
 from parakeet_py.typed_ir.specialize.instances import instances, operators
 from parakeet_py.typed_ir.specialize.intrinsics.words import HANDLERS
 from parakeet_py.typed_ir.specialize.paths import iterator_consumption
@@ -171,7 +171,7 @@ def _builtin(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value
         if target is list and len(args) == 1:
             return s.as_list(args[0])
         if target in _GO_THROUGH and target not in _LAZY:
-            args = [dynamic_lists.shown(s, s.as_list(arg)) for arg in args]
+            args = [array_lists.shown(s, s.as_list(arg)) for arg in args]
     mark = s.checkpoint()
     with _handing_back(s, target):
         try:

@@ -4,7 +4,7 @@ The table of a set takes forty statements to make, an operator on two sets a hun
 `@procedure` are not inlined: a call of one is an `ir.Call` of a function that knows of its arguments only what kinds
 they are, so that all functions of the process share it, and other processes its machine code.
 
-    s | t        joined_items_3f0c2a11(length, column, table, length, column, table) -> length, column, table
+    s | t        entries_of_both_3f0c2a11(column, length, column, length) -> column
 
 *What is marked.* A call takes some ten instructions for each array, and what is known of arguments where they are made
 (extents, producers that would be fused) is not known in the procedure. So a helper is marked if it is long, and runs

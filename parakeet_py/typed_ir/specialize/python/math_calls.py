@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from parakeet_py.base.types import PYBOOL, PYFLOAT, is_complex, is_float
+from parakeet_py.base.types import PYBOOL, PYFLOAT, is_complex, is_float, itemsize
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.python.builtin_calls import float_to_int, int_of, number
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
@@ -141,7 +141,8 @@ def _math_to_int(prim: str) -> Callable[..., Value]:
         if prim == "trunc" and not _has_trunc(value):
             raise s.unsupported("a number of NumPy's doesn't define __trunc__ method")
         operand = number(s, value)
-        if not is_float(ir.dtype_of(operand)):
+        exact = not isinstance(value, ScalarV) or value.python or itemsize(value.dtype) < 8
+        if not is_float(ir.dtype_of(operand)) and exact:  # Python takes the floats of NumPy's, without __floor__
             return int_of(s, ScalarV(operand))
         return ScalarV(float_to_int(s, s.builder.prim(prim, s.builder.cast(operand, PYFLOAT))))
 

@@ -12,31 +12,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base import enums
-from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.base.types import PYBOOL, Scalar
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize import messages
 from parakeet_py.typed_ir.specialize.arrays import convert
 from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import UNARY_UFUNCS, binary, call_ufunc, inplace
 from parakeet_py.typed_ir.specialize.containers import (
-    dict_items,
+    array_lists,
     dynamic_lists,
-    hash_maps,
     list_operators,
+    membership,
     set_operators,
     strings,
 )
-from parakeet_py.typed_ir.specialize.forms import array_of, is_list
+from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists, instances, operators
-from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_passed_on
 from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.python.python_scalars import python_unary
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
-    ComprehensionV,
     DictV,
     MapV,
     MessageV,
@@ -48,6 +45,7 @@ from parakeet_py.typed_ir.specialize.values import (
     TupleV,
     Unknown,
     Value,
+    VariantV,
     fits_int64,
     known,
     lift,
@@ -163,12 +161,12 @@ def _repeated(s: Context, sequence: TupleV, count: ScalarV) -> Value:
     length = len(sequence.items)
     alike = sequence.kind == "list" and length and dynamic_lists.is_uniform(sequence)
     if alike and isinstance(count.operand, ir.Var) and count.dtype in ("int64", "bool"):
-        return dynamic_lists.shown(s, dynamic_lists.repeated(s, sequence, count))
+        return array_lists.shown(s, dynamic_lists.repeated(s, sequence, count))
     times = s.static_int(count, "a repeat count")
     if length * times <= LONGEST:
         return TupleV(sequence.items * times, sequence.kind)
     if alike:
-        return dynamic_lists.shown(s, dynamic_lists.repeated(s, sequence, count))
+        return array_lists.shown(s, dynamic_lists.repeated(s, sequence, count))
     raise s.hand_back(f"a {sequence.kind} of {length * times} items")
 
 
@@ -206,7 +204,7 @@ def compare(s: Context, op: str, left: Value, right: Value) -> Value:
             return same if op == "is" else ScalarV(s.builder.prim("not", same.operand, type=PYBOOL))
         return py(identical(s, left, right) == (op == "is"))
     if op in ("in", "notin"):
-        return _contains(s, left, right, op == "notin")
+        return membership.contains(s, left, right, op == "notin")
     if strings.is_text(left) or strings.is_text(right):
         return strings.compare(s, op, left, right)
     if instances.is_instance(left) or instances.is_instance(right):
@@ -231,7 +229,7 @@ def compare(s: Context, op: str, left: Value, right: Value) -> Value:
             return py(op == "ne")
         equal: ir.Operand = ir.Const(True, PYBOOL)
         for x, y in zip(left.items, right.items, strict=True):
-            equal = s.builder.logical_and(equal, s.truth(compare(s, "eq", x, y)))
+            equal = s.builder.logical_and(equal, membership.same_item(s, x, y))
         return ScalarV(equal if op == "eq" else s.builder.prim("not", equal))
     odd = left if isinstance(left, Static) else right
     if isinstance(odd, Static) and op in ("eq", "ne") and (odd.object is None or isinstance(odd.object, str)):
@@ -251,6 +249,8 @@ def _compare_with_odd(s: Context, op: str, value: Value, odd: str | None) -> Val
     match value:
         case ObjectV() | MessageV() | ArrayV():
             raise s.hand_back("a comparison with a string or None")
+        case VariantV():
+            raise s.unsupported("a comparison of a value of varying type")
         case ScalarV() if not value.python and odd is not None:
             return lift(np.bool_(op == "ne"))
     return py(op == "ne")
@@ -264,7 +264,7 @@ def _ordered(s: Context, op: str, left: TupleV, right: TupleV) -> Value:
         raise s.unsupported(f"'{op}' not supported between a {left.kind} and a {right.kind}")
     result: Value = py(getattr(operator, op)(len(left.items), len(right.items)))
     for x, y in reversed(list(zip(left.items, right.items, strict=False))):
-        equal = s.truth(s.compare("eq", x, y))
+        equal = membership.same_item(s, x, y)
         decided = s.compare(op, x, y)  # which is the result itself, where NumPy has one of its own
         if isinstance(decided, ScalarV) and isinstance(result, ScalarV) and decided.type == result.type:
             result = ScalarV(s.builder.select(equal, result.operand, decided.operand))
@@ -313,95 +313,6 @@ def identical(s: Context, left: Value, right: Value) -> bool:
         if left.python and left.dtype == "bool":
             return s.static(left, "an operand of `is`") is s.static(right, "an operand of `is`")
     raise s.unsupported("`is` between values that are not known to be distinct")
-
-
-def _same_object(left: Value, right: Value) -> bool:
-    """Are these surely one object, which need not be equal to itself (NaN, arrays) to be found?"""
-    match left, right:
-        case ScalarV(ir.Var() as one), ScalarV(ir.Var() as other):
-            return one is other
-        case ArrayV(), ArrayV():
-            return left.var is right.var
-    return False
-
-
-def _contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
-    b = s.builder
-    if isinstance(container, ComprehensionV):
-        container = s.as_list(container)
-    if instances.is_instance(container):
-        if not instances.has(container, "__contains__"):
-            raise s.unsupported(f"`in` {s.describe(container)}")
-        held = s.truth(instances.special(s, container, "__contains__", [item]))
-        return ScalarV(b.prim("not", held, type=PYBOOL) if negate else held)
-    if isinstance(container, Static) and isinstance(container.object, str):
-        strings.need(s, container)
-    if strings.is_text(container) or (isinstance(container, Static) and strings.is_text(item)):
-        there = strings.contains(s, container, item)
-        return ScalarV(b.prim("not", there, type=PYBOOL) if negate else there)
-    if _is_hashed(container) and _is_unhashable(item):
-        raise s.hand_back(f"`in` of {s.describe(item)}, which has no hash")
-    container = dict_items.listed(s, container)
-    if isinstance(container, MapV):
-        there = hash_maps.contains(s, container, item)
-        return ScalarV(b.prim("not", there) if negate else there)
-    if isinstance(container, Static) and isinstance(container.object, str):
-        if isinstance(item, Static) and isinstance(item.object, str):
-            return py((item.object in container.object) != negate)
-        raise s.hand_back(f"`in` a text, of {s.describe(item)}")
-    items = iterables.static_items(container)
-    if items is not None:
-        found: ir.Operand = ir.Const(False, PYBOOL)
-        for one in items:
-            if _same_object(item, one):
-                return py(not negate)
-            found = b.logical_or(found, s.truth(compare(s, "eq", item, one)))
-        return ScalarV(b.prim("not", found) if negate else found)
-    array = array_of(container)
-    if array is not None:
-        result = s.call(Static(np.any), [compare(s, "eq", array, item)], {})
-        truth = s.truth(result)
-        return ScalarV(b.prim("not", truth) if negate else truth)
-    if isinstance(container, RangeV):
-        found = _in_range(s, item, container)
-        return ScalarV(b.prim("not", found) if negate else found)
-    if isinstance(container, ObjectV):
-        raise s.hand_back(f"`in` {s.describe(container)}")
-    raise s.unsupported(f"`in` {s.describe(container)}")
-
-
-def _is_hashed(container: Value) -> bool:
-    """Does Python look for an item by its hash?"""
-    match container:
-        case Static(dict() | set() | frozenset()) | DictV() | MapV():
-            return True
-        case TupleV(_, kind):
-            return kind in ("set", "frozenset")
-    return False
-
-
-def _is_unhashable(item: Value) -> bool:
-    match item:
-        case TupleV(items, "tuple"):
-            return any(map(_is_unhashable, items))
-        case ArrayV() | DictV() | MapV() | TupleV():
-            return True
-    return is_list(item)
-
-
-def _in_range(s: Context, item: Value, container: RangeV) -> ir.Operand:
-    """Is an int one of those that a range gives?"""
-    b = s.builder
-    number = s.numeric(item)
-    if not isinstance(number, ScalarV) or number.type not in (PYINT, PYBOOL):
-        raise s.unsupported(f"{s.describe(item)} in a range")
-    step = s.static_int(container.step, "the step of a range")
-    x = b.cast(number.operand, PYINT)
-    start, stop = container.start.operand, container.stop.operand
-    low, high = ("ge", "lt") if step > 0 else ("le", "gt")
-    found = b.logical_and(b.prim(low, x, start, type=PYBOOL), b.prim(high, x, stop, type=PYBOOL))
-    distance = b.prim("mod", b.prim("sub", x, start), ir.Const(step, PYINT))
-    return b.logical_and(found, b.prim("eq", distance, ZERO, type=PYBOOL))
 
 
 def unary_operator(s: Context, op: str, value: Value) -> Value:

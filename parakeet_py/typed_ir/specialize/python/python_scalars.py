@@ -174,8 +174,7 @@ def _division_facts(s: Context, op: str, x: ir.Operand, y: ir.Const, result: ir.
     if b.is_small(x):
         b.small.add(result)
     if op == "mod":
-        b.nonnegative.add(result)
-        b.small.add(result)
+        b.as_count(result)
         b.upper[result] = ((), int(y.value.real) - 1)
     elif b.at_least_zero(b.form(x)):
         b.nonnegative.add(result)

@@ -36,6 +36,7 @@ from parakeet_py.typed_ir.specialize.values import (
     TaggedScalar,
     TupleV,
     Value,
+    grows,
 )
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _template(s: Context, value: Value, root: int) -> Template:
             return template
         case ArrayV() | MapV():
             return _placed(template, frozenset({root}))
-        case _ if dynamic_lists.grows(value):
+        case _ if grows(value):
             return _placed(template, frozenset({root}))
         case DictV(items) if all(_is_key(key) for key, _ in items):
             assert isinstance(template, Structure)

@@ -23,6 +23,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any, Final
 
+from parakeet_py.base.frames.hidden_frames import hidden
+
 TOOLS: Final = 8  # words that hold the names of tools, in the interpreter's state
 _WORDS: Final = 64  # of a thread's state, in which its tools are looked for
 _BYTES: Final = 1 << 20  # of the interpreter's state
@@ -177,10 +179,10 @@ def go_on(entering: bool = True) -> None:
 
 
 def framed(function: types.FunctionType, target: Callable[..., Any]) -> Callable[..., Any]:
-    """`target`, called in a frame that looks like the function's to a profiler."""
-    made = types.FunctionType(_call.__code__, {"__name__": __name__, "target": target, "go_on": go_on})
+    """`target`, called in a frame that looks like the function's to a profiler, and is seen by nothing else."""
+    made = hidden(types.FunctionType(_call.__code__, {"__name__": __name__, "target": target, "go_on": go_on}))
     code = function.__code__
-    made.__code__ = _call.__code__.replace(
+    made.__code__ = made.__code__.replace(
         co_name=code.co_name,
         co_qualname=code.co_qualname,
         co_filename=code.co_filename,

@@ -25,6 +25,7 @@ from parakeet_py.base.fast_dataclass import record
 
 _FOLDER = os.path.join(package.FOLDER, "")
 _BETWEEN = ("contextlib", "functools")  # what package functions are called through
+_IMPORTS = ("importlib._bootstrap", "importlib._bootstrap_external")
 _INNER = 4  # entries of the package's own above which an exception is a failure of the package itself
 
 
@@ -52,6 +53,28 @@ def placed(entries: Sequence[TraceEntry], inner: types.TracebackType | None = No
     for entry in reversed(entries):
         inner = types.TracebackType(inner, stand_in(entry), 0 if entry.end_line else -1, entry.line)
     return inner
+
+
+def in_frames(
+    function: Callable[..., Any], entries: Sequence[TraceEntry], user: types.FunctionType
+) -> Callable[..., Any]:
+    """`function`, which reads no globals, in frames that show `entries` of the user's code, outermost first."""
+    for number, entry in enumerate(reversed(entries or own_entry(user))):
+        python = function if number == 0 else _calling(function)
+        assert isinstance(python, types.FunctionType)
+        namespace = user.__globals__ if entry.filename == user.__code__.co_filename else _namespace_of(entry.filename)
+        units = len(python.__code__.co_code) // 2
+        function = types.FunctionType(
+            _placed(python.__code__, entry, units), namespace, entry.name, None, python.__closure__
+        )
+    return function
+
+
+def _calling(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    return call
 
 
 def own_entry(function: types.FunctionType) -> tuple[TraceEntry, ...]:
@@ -92,11 +115,16 @@ def _frame_functions() -> tuple[Callable[..., Any], Callable[[], int]]:
 def _code(entry: TraceEntry) -> types.CodeType:
     """Code that does nothing, at the place of an entry."""
     code = compile("", entry.filename, "exec")
+    return _placed(code, entry, len(code.co_code) // 2)
+
+
+def _placed(code: types.CodeType, entry: TraceEntry, units: int) -> types.CodeType:
     return code.replace(
+        co_filename=entry.filename,
         co_name=entry.name,
         co_qualname=entry.name,
         co_firstlineno=entry.first_line,
-        co_linetable=bytes(_linetable(entry, len(code.co_code) // 2)),
+        co_linetable=bytes(_linetable(entry, units)),
     )
 
 
@@ -135,6 +163,11 @@ def _module_of(filename: str) -> str:
     return "__main__"
 
 
+def _namespace_of(filename: str) -> dict[str, Any]:
+    module = sys.modules.get(_module_of(filename))
+    return {} if module is None else vars(module)
+
+
 # ---- the package's own functions -------------------------------------------------------------------------------------
 
 
@@ -169,6 +202,9 @@ def user_level() -> int:
     """The `stacklevel`, for a warning given by the caller, of the innermost function that is not the package's own."""
     frame: types.FrameType | None = sys._getframe(1)
     level = 1
-    while frame is not None and (is_own(frame) or frame.f_globals.get("__name__") in _BETWEEN):
-        frame, level = frame.f_back, level + 1
+    while frame is not None:
+        imports = frame.f_globals.get("__name__") in _IMPORTS  # whose frames `warn` does not count
+        if not (imports or is_own(frame) or frame.f_globals.get("__name__") in _BETWEEN):
+            break
+        frame, level = frame.f_back, level + (not imports)
     return level

@@ -1,18 +1,22 @@
 """What happened in a call: stages and their times, kernels, fusion, storage, what went back to Python.
 
-`Explanation` is for programs (attributes) and for readers (`str`, `html`).
+`Explanation` is for programs (attributes) and for readers (`str`, `html`, and how notebooks show it).
 """
 
 from __future__ import annotations
 
-import html
+import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.call.explain.kernels import Kernel, kernels_of, statements
+from parakeet_py.call.explain.source_lines import SourceFunction, functions_of, in_python
 from parakeet_py.signature.describe import describe_spec
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, shown_sites
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -44,6 +48,26 @@ class Operator:
 
 
 @record
+class Made:
+    """What an explanation was made from.
+
+    Attributes
+    ----------
+    functions : the user's function and those that are inlined in it, line by line
+    kernels : the operators after fusion
+    sites : the operations that are handed back to Python
+    compiled : what every stage has made; None of a call that runs in Python
+    refusal : why a call runs in Python, as the catalogue of messages knows it
+    """
+
+    functions: tuple[SourceFunction, ...]
+    kernels: tuple[Kernel, ...] = ()
+    sites: tuple[OpaqueSite, ...] = ()
+    compiled: Compiled | None = None
+    refusal: str = ""
+
+
+@record
 class Explanation:
     """What one call does.
 
@@ -58,6 +82,7 @@ class Explanation:
     times : seconds of each stage of compilation
     fell_back : None, or why the call runs as plain Python; with `waits`, only until such a call has been made
     decision : what was decided of the function's calls last, and by which figures, with `when="pays"`
+    made : what `html` is made from
     device : None for the CPU, or what happens on the device that calls run on here
     """
 
@@ -74,6 +99,7 @@ class Explanation:
     device: DeviceReport | TeamReport | None = None
     waits: bool = False
     decision: str | None = None
+    made: Made | None = field(default=None, repr=False, compare=False)
 
     @property
     def kernels(self) -> int:
@@ -83,7 +109,7 @@ class Explanation:
     def timeline(self) -> Timeline | None:
         """What the last call of this signature on devices has done when, if it was recorded: `options(timeline=True)`.
 
-        Its `save` writes the JSON that chrome://tracing and Perfetto read, or a page of HTML.
+        Its `save` writes the JSON that Perfetto and chrome://tracing read.
         """
         return None if self.device is None else self.device.timeline
 
@@ -115,24 +141,29 @@ class Explanation:
             lines.append(f"compiled in {1000 * total:.1f} ms ({stages})")
         return "\n".join(lines)
 
-    def html(self) -> str:
-        """A self-contained page."""
-        rows = "".join(f"<tr><td>{html.escape(str(operator))}</td></tr>" for operator in self.operators)
-        stages = "".join(
-            f"<tr><td>{html.escape(stage)}</td><td>{1000 * seconds:.2f} ms</td></tr>"
-            for stage, seconds in self.times.items()
-        )
-        calls = "".join(f"<li>{html.escape(call)}</li>" for call in self.opaque_calls) or "<li>nothing</li>"
-        return (
-            "<!doctype html><meta charset=utf-8><style>body{font:14px sans-serif;margin:2em}td{padding:2px 12px}"
-            "pre{background:#f4f4f4;padding:1em}</style>"
-            f"<title>{html.escape(self.name)}</title><h1>{html.escape(self.name)}</h1><pre>{html.escape(str(self))}</pre>"
-            f"<h2>Operators</h2><table>{rows}</table><h2>Handed back to Python</h2><ul>{calls}</ul>"
-            f"<h2>Compile time</h2><table>{stages}</table>"
-        )
+    def html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The page: the source with what became of each line, kernels, what is handed back, the text of every stage.
+
+        It is one file that loads nothing, for light and dark, and can be read without scripts. LLVM is asked for the
+        assembly, so this takes about as long as compiling the call has.
+
+        Parameters
+        ----------
+        path : where to write it, if anywhere
+        """
+        from parakeet_py.call.explain.page import page
+
+        text = page(self)
+        if path is not None:
+            target = Path(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8", errors="backslashreplace")
+        return text
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        from parakeet_py.call.explain.page import fragment
+
+        return fragment(self)
 
 
 def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any]) -> Explanation:
@@ -145,13 +176,21 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
         normal = dispatcher.normalize(tuple(args), kwargs)
         team = None if normal is None else dispatcher.place_of(normal)
         if team is None:
-            found = explain_compiled(dispatcher.compiled_for(tuple(args), kwargs), normal)
+            compiled = dispatcher.compiled_for(tuple(args), kwargs)
+            found = explain_compiled(compiled, normal)
+            known = dispatcher.last_gate(compiled.call_signature)
+            if known is not None and known.native.quick:
+                left = f"{known.gate.left / 1e6:.1f} ms"
+                found = replace(found, widened=(*found.widened, f"not optimised until calls have taken {left} more"))
             return replace(found, decision=dispatcher.account.decided()) if dispatcher.config().pays else found
         return _on_devices(dispatcher, dispatcher.positional(tuple(args), kwargs), team)
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)
         waits = isinstance(error, NotObservedError)
-        return Explanation(name, specs, (), 0, (), None, {}, str(error), waits=waits)
+        pos = getattr(error, "pos", None)
+        refused = None if pos is None else (getattr(error, "filename", ""), pos.line)
+        made = Made(tuple(in_python(dispatcher.function, refused)), refusal=getattr(error, "message", ""))
+        return Explanation(name, specs, (), 0, (), None, {}, str(error), waits=waits, made=made)
 
 
 def _on_devices(dispatcher: Dispatcher, normal: tuple[Any, ...], team: Team) -> Explanation:
@@ -163,7 +202,7 @@ def _on_devices(dispatcher: Dispatcher, normal: tuple[Any, ...], team: Team) -> 
 
     with residents_of(dispatcher, normal, team):
         compiled = dispatcher.compiled_for_normal(normal, signature=dispatcher.signature(normal))
-        found = explain_compiled(compiled)
+        found = explain_compiled(compiled, normal)
         by_host = tuple(str(call) for call in as_calls(compiled.typed)[1].values())
         report = device_report if team.alone is not None else team_report
         device = report(compiled, normal, team)
@@ -177,6 +216,8 @@ def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) 
 
     values = () if normal is None else values_of(compiled, normal)
     names = leaf_names(compiled)
+    kernels, sites = kernels_of(compiled.typed, values), shown_sites(compiled.specialization.opaque_sites)
+    functions = functions_of(compiled.function, compiled.unfused, compiled.typed, kernels, sites, values)
     return Explanation(
         compiled.function.__name__,
         tuple(describe_spec(spec) for spec in compiled.signature.params),
@@ -188,6 +229,7 @@ def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) 
         None,
         _notes(compiled, names),
         compiled.config.thread_count,
+        made=Made(tuple(functions), tuple(kernels), sites, compiled),
     )
 
 
@@ -223,20 +265,17 @@ def leaf_names(compiled: Compiled) -> list[str]:
 def operators_of(block: ir.Block) -> list[Operator]:
     """The outermost parallel operators of a block, in order (those in loops and branches included)."""
     found: list[Operator] = []
-    for let in block.statements:
-        op = let.op
-        match op:
+    for let, _ in statements(block):
+        line = let.pos.line
+        match let.op:
             case ir.Reduce(extents=extents, reduced_extents=reduced):
-                found.append(Operator("Reduce", let.pos.line, len(extents) + len(reduced), len(let.outs)))
+                found.append(Operator("Reduce", line, len(extents) + len(reduced), len(let.outs)))
             case ir.Map(extents=extents) | ir.Scan(extents=extents) | ir.Scatter(extents=extents):
-                found.append(Operator(type(op).__name__, let.pos.line, len(extents), len(let.outs)))
+                found.append(Operator(type(let.op).__name__, line, len(extents), len(let.outs)))
             case ir.Compress(extents=extents):
-                found.append(Operator("Compress", let.pos.line, len(extents), len(let.outs) - 1))
+                found.append(Operator("Compress", line, len(extents), len(let.outs) - 1))
             case ir.Matmul():
-                found.append(Operator("Matmul", let.pos.line, 2, 1))
+                found.append(Operator("Matmul", line, 2, 1))
             case ir.Routine(name, outs, _):
-                found.append(Operator(name, let.pos.line, getattr(outs[0].type, "rank", 1), len(outs)))
-            case _:
-                for inner in ir.blocks_of(op):
-                    found.extend(operators_of(inner))
+                found.append(Operator(name, line, getattr(outs[0].type, "rank", 1), len(outs)))
     return found

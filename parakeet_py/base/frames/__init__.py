@@ -1,0 +1,1 @@
+"""Frames of Python functions: which show, what tracebacks say, and tools that ask for events."""

@@ -1,0 +1,135 @@
+"""Functions that run between a caller and the user's function, without a frame that anybody sees.
+
+Python code can look at its callers: `sys._getframe(1)`, `warnings.warn(..., stacklevel=2)`, `inspect.stack()`, the
+`findCaller` of `logging`, the module that `namedtuple` puts its class into. While Python runs a call of an accelerated
+function, functions of this package are on the stack, between the caller and the user's function. `hidden` makes a
+function of which nothing shows there, nor in tracebacks.
+
+CPython itself has frames that are not shown: those that have not come to their first RESUME yet, the instruction with
+which all Python functions begin. Walks of the stack and tracebacks leave out each frame whose present instruction lies
+before the first RESUME in its code (`_PyFrame_IsIncomplete`). So a function is hidden by a RESUME that stands behind
+all of its code:
+
+    JUMP_FORWARD begin
+    body:   ...                     each return is a jump to `return`, each exception that leaves is caught at `leave`
+    begin:  RESUME
+            JUMP_BACKWARD body
+    leave:  RERAISE
+    return: RETURN_VALUE
+
+Tools (`sys.setprofile`, `sys.monitoring`) get the events of its beginning and end as ever, and find its frame then.
+
+In other implementations and in versions that are not known, functions stay as they are; so do those with a return that
+is too far from the end to jump there, some hundred instructions, in one step or from return to return.
+"""
+
+from __future__ import annotations
+
+import inspect
+import opcode
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any, Final, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 14)
+_SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_BACK: Final = 3 if sys.version_info < (3, 13) else 4  # units of a jump back, with RESUME and its cache
+_RETURNS: Final = [opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in opcode.opmap]
+_NO_PLACE: Final = 0x80 | 15 << 3  # an entry of the table of positions, for up to eight units, less one
+_Range = tuple[int, int, int, int]  # of an exception table: units from, so many; the handler; depth and flag
+
+
+def hidden(function: F) -> F:
+    """Let no frame of a function (no generator) show; gives the function."""
+    if _KNOWN:
+        assert isinstance(function, FunctionType) and not function.__code__.co_flags & _SUSPENDED
+        function.__code__ = _hidden(function.__code__)
+    return function
+
+
+@lru_cache(maxsize=64)
+def _hidden(code: CodeType) -> CodeType:
+    body = bytearray(code.co_code)
+    size = len(body) // 2
+    begin = next(at for at in range(0, len(body), 2) if body[at] == opcode.opmap["RESUME"])
+    body[begin : begin + 2] = _instruction("NOP")
+    leave = 2 + size + _BACK
+    units = _far("JUMP_FORWARD", size) + body + _instruction("RESUME") + _far("JUMP_BACKWARD", size + _BACK)
+    units += bytes(2 * leave - len(units)) + _instruction("RERAISE")
+    if not _move_returns(units, 2 + size):
+        return code
+    ranges = [(start + 2, count, target + 2, depth) for start, count, target, depth in _ranges(code.co_exceptiontable)]
+    behind = len(units) // 2 - size - 2
+    return code.replace(
+        co_code=bytes(units),
+        co_exceptiontable=bytes(_table(_all_caught(ranges, 2 + size, leave))),
+        co_linetable=_no_places(2) + code.co_linetable + _no_places(behind),
+        co_stacksize=code.co_stacksize + 1,
+    )
+
+
+def _move_returns(units: bytearray, end: int) -> bool:
+    """Let returns before a unit be jumps to such behind all others, as far as they reach. One may go by way of another,
+    which does the same, as there is but the result on the stack. Gives whether that has been done."""
+    ways: dict[bytes, list[int]] = {}
+    for at in reversed([at for at, code in enumerate(units[: 2 * end : 2]) if code in _RETURNS]):
+        one = bytes(units[2 * at : 2 * at + 2])
+        if one not in ways:
+            ways[one] = [len(units) // 2]
+            units += one
+        distances = [way - at - 1 for way in ways[one] if way - at <= 256]
+        if not distances:
+            return False
+        units[2 * at : 2 * at + 2] = _instruction("JUMP_FORWARD", max(distances))
+        ways[one].append(at)
+    return True
+
+
+def _instruction(name: str, argument: int = 0) -> bytearray:
+    return bytearray([opcode.opmap[name], argument])
+
+
+def _far(jump: str, distance: int) -> bytearray:
+    return _instruction("EXTENDED_ARG", distance >> 8) + _instruction(jump, distance & 255)
+
+
+def _no_places(units: int) -> bytes:
+    return bytes(_NO_PLACE | min(units - done, 8) - 1 for done in range(0, units, 8))
+
+
+def _all_caught(ranges: Iterable[_Range], end: int, leave: int) -> Iterator[_Range]:
+    """Exception handlers and, for all units up to the end that have none, the one that lets exceptions leave."""
+    at = 0
+    for one in (*ranges, (end, 0, 0, 0)):
+        if at < one[0]:
+            yield at, one[0] - at, leave, 0
+        if one[1]:
+            yield one
+        at = one[0] + one[1]
+
+
+# ---- exception tables (CPython, Objects/exception_handling_notes.txt) ------------------------------------------------
+
+
+def _ranges(table: bytes) -> Iterator[_Range]:
+    numbers: list[int] = []
+    value = 0
+    for byte in table:
+        value = value << 6 | byte & 63
+        if not byte & 64:
+            numbers.append(value)
+            value = 0
+    yield from zip(*[iter(numbers)] * 4, strict=True)
+
+
+def _table(ranges: Iterable[_Range]) -> Iterator[int]:
+    for one in ranges:
+        mark = 128  # at the first byte
+        for number in one:
+            for shift in range(max(number.bit_length() - 1, 0) // 6 * 6, -1, -6):
+                yield mark | (64 if shift else 0) | number >> shift & 63
+                mark = 0
