@@ -227,7 +227,7 @@ def processes(folder: Path, count: int, **variables: str) -> list[str]:
     (folder / "program.py").write_text(PROGRAM)
     root = os.fspath(Path(__file__).parents[3])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PARAKEET_")}
-    environment["PARAKEET_WHEN"] = "now"
+    environment |= {"PARAKEET_WHEN": "now", "PARAKEET_TIERS": "0"}  # quick code may be replaced within the call
     environment |= {"PYTHONPATH": root} | variables
     command = [sys.executable, "-c", SCRIPT.format(folder=os.fspath(folder))]
     running = [
