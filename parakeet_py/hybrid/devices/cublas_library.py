@@ -66,7 +66,7 @@ def find() -> Library:
 
     path = load_nvidia_dynamic_lib("cublas").abs_path
     if path is None:
-        raise OSError("libcublas is loaded, from nobody knows where")
+        raise OSError("libcublas is loaded, from an unknown file")
     return Library(ctypes.CDLL(path))
 
 

@@ -48,7 +48,7 @@ def described(value: Value, cls: type | None = None) -> str:
         case TupleV(kind=kind) | IteratorV(kind=kind):
             return with_article(kind)
         case MapV(kind=kind):
-            return with_article("set" if kind == "worn" else kind)
+            return with_article("set" if kind == "reordered" else kind)
         case Static(obj):
             return repr(obj)
         case _:

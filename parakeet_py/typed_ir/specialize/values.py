@@ -275,7 +275,7 @@ class ListValue:
 @record
 class MapV:
     """A dict or set with keys computed at run time (see `hash_maps`): its entries, pairs or items, in the order of
-    insertion, and the table that finds them. `kind`: dict, set, or worn, a set that had other items before, whose
+    insertion, and the table that finds them. `kind`: dict, set, or reordered, a set that had other items before, whose
     order in Python depends on them."""
 
     entries: ListValue

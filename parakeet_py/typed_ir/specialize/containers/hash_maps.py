@@ -64,7 +64,7 @@ def set_of(s: Context, value: Value) -> MapV:
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     if isinstance(value, MapV):  # in another order than that of Python
-        made = replace(value, entries=dynamic_lists.copied(s, keys(value)), kind="worn")
+        made = replace(value, entries=dynamic_lists.copied(s, keys(value)), kind="reordered")
         return replace(made, table=_table(s, made))
     items = iterables.static_items(value)
     if items is not None:
@@ -123,7 +123,7 @@ def joined(s: Context, left: Structure, right: Structure) -> Structure:
     grown = dynamic_lists.grown_template(s, *entries)
     assert grows(grown.like)
     table = ArrayT(Array("int64", 1, "C"), (None,), roots, False, (False,), ())
-    like = MapV(grown.like, _NO_TABLE, kinds[0] if kinds[0] == kinds[1] else "worn")
+    like = MapV(grown.like, _NO_TABLE, kinds[0] if kinds[0] == kinds[1] else "reordered")
     return Structure(like, (grown, table))
 
 
@@ -258,19 +258,19 @@ def with_entries(s: Context, like: MapV, columns: Value, count: Value) -> MapV:
     assert isinstance(columns, TupleV) and isinstance(count, ScalarV)
     arrays = [column for column in columns.items if isinstance(column, ArrayV)]
     length = s.builder.as_count(count.operand)
-    return MapV(dynamic_lists.of_columns(length, arrays, like.entries.item), _NO_TABLE, "worn")
+    return MapV(dynamic_lists.of_columns(length, arrays, like.entries.item), _NO_TABLE, "reordered")
 
 
 def emptied(s: Context) -> MapV:
     """A set that has had items."""
-    return _empty(s, "worn")
+    return _empty(s, "reordered")
 
 
 def with_table(s: Context, value: MapV) -> MapV:
     """A new set of these items, whose order is not that of Python's."""
     if value.table is _NO_TABLE:
         return replace(value, table=_table(s, value))
-    return replace(copied(s, value), kind="worn")
+    return replace(copied(s, value), kind="reordered")
 
 
 def _kinds(template: Template) -> object:
@@ -398,7 +398,7 @@ def change(s: Context, held: MapV | DictV, change: str, args: Sequence[Value]) -
         case "add", [item] if not is_dict:
             return [put(s, value, item, None)]
         case "clear", []:
-            return [DictV(()) if is_dict else _empty(s, "worn")]
+            return [DictV(()) if is_dict else _empty(s, "reordered")]
         case "delete", [key] if is_dict:
             entry = entry_of(s, value, key)
             return [NeverV()] if entry is None else [_without(s, value, entry)]
@@ -409,8 +409,8 @@ def change(s: Context, held: MapV | DictV, change: str, args: Sequence[Value]) -
             found, _ = _find(s, value, key)
             if isinstance(found, ir.Const):
                 return [value]
-            worn = replace(value, kind="worn")
-            return s.branch(_present(s, found), lambda: [_without(s, value, found)], lambda: [worn])
+            reordered = replace(value, kind="reordered")
+            return s.branch(_present(s, found), lambda: [_without(s, value, found)], lambda: [reordered])
         case "pop", [key] if is_dict:
             entry = entry_of(s, value, key)
             if entry is None:
@@ -482,7 +482,7 @@ def put(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
 def _without(s: Context, value: MapV, entry: ir.Operand) -> MapV:
     """Without an entry; those behind it move up, and the table is made anew."""
     entries = dynamic_lists.without(s, value.entries, entry)
-    made = MapV(entries, value.table, "dict" if value.kind == "dict" else "worn")
+    made = MapV(entries, value.table, "dict" if value.kind == "dict" else "reordered")
     return replace(made, table=_table(s, made))
 
 

@@ -83,7 +83,7 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
         case MethodV(obj, name):
             return ContainerT("method", (template_of(s, obj, leaves),), (name,))
         case MapV(entries, _, kind):
-            if kind == "worn":
+            if kind == "reordered":
                 raise s.unsupported("a set from which items have been removed, given to Python")
             return ContainerT(f"{kind}_of", (template_of(s, entries, leaves),))
         case VariantV(tag, options):
