@@ -74,6 +74,9 @@ def bench(
     cold: Annotated[
         bool, typer.Option("--cold", help="Measure fresh processes instead: imports, first and small calls.")
     ] = False,
+    small: Annotated[
+        bool, typer.Option("--small", help="Measure calls of 200 idioms on 1 to 10,000 elements instead.")
+    ] = False,
     timeline: Annotated[
         Path | None,
         typer.Option(help="Write what a call does on the devices when, instead: FILE.json, for ui.perfetto.dev."),
@@ -103,6 +106,9 @@ def bench(
         return
     if cold:
         _bench_cold(console, [program.name for program in programs], settings, json_file)
+        return
+    if small:
+        _bench_small(console, settings, json_file, readme)
         return
 
     from parakeet_py import options
@@ -252,6 +258,38 @@ def _with_progress(total: int, work: Callable[[Callable[[str, str], None]], Any]
             progress.update(task, completed=len(seen) - 1, description=f"{what:28.28} {detail:16}")
 
         return work(tell)
+
+
+def _bench_small(console: Console, settings: Any, json_file: Path | None, readme: Path | None) -> None:
+    from rich.table import Table
+
+    from parakeet_py.bench import small_calls
+    from parakeet_py.bench.idioms import IDIOMS
+    from parakeet_py.bench.report import busy, replace_between, seconds
+
+    cells = _with_progress(
+        sum(map(len, IDIOMS.values())),
+        lambda tell: list(small_calls.measure([name for name in settings.peers if name == "numba"], tell=tell)),
+    )
+    measured = [name for name in ("parakeet", "numba") if any(cell.times.get(name) for cell in cells)]
+    for system in measured:
+        table = Table(title=f"small calls: time of NumPy / time of {system}, geometric means (slower ones)")
+        table.add_column("idioms")
+        rows = small_calls.summary(cells, system)
+        for size in next(iter(rows.values())):
+            table.add_column(f"{size:,}", justify="right")
+        for group, row in rows.items():
+            table.add_row(group, *(f"{mean:.2f} ({slower} of {count})" for mean, slower, count in row.values()))
+        console.print(table)
+    for cell in small_calls.slower(cells):
+        line = f"{cell.ratio('parakeet'):5.2f}  {seconds(cell.times['parakeet']):>8}  {cell.size:6}  {cell.idiom!r}"
+        console.print(line, markup=False, highlight=False)
+    for line in busy(settings):
+        console.print(line, style="dim", highlight=False)
+    if json_file is not None:
+        small_calls.write_json(json_file, cells)
+    if readme is not None:
+        replace_between(readme, small_calls.BEGIN, small_calls.END, small_calls.markdown(cells))
 
 
 def _bench_cold(console: Console, programs: list[str], settings: Any, json_file: Path | None) -> None:

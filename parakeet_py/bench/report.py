@@ -249,9 +249,14 @@ def update_readme(path: Path, rows: Sequence[Row], settings: Settings) -> None:
     ValueError
         The markers are not there.
     """
-    text = path.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{path} has no {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n{markdown(rows, settings)}{END}{after}", encoding="utf-8")
+    replace_between(path, BEGIN, END, markdown(rows, settings))
+
+
+def replace_between(path: Path, begin: str, end: str, text: str) -> None:
+    """Replace what stands between two markers in a file; raises `ValueError` if they are not there."""
+    whole = path.read_text(encoding="utf-8")
+    before, found, rest = whole.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found or not found_end:
+        raise ValueError(f"{path} has no {begin} and {end}")
+    path.write_text(f"{before}{begin}\n{text}{end}{after}", encoding="utf-8")

@@ -7,9 +7,11 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -143,6 +145,35 @@ class TestBench:
         assert "fifty small functions" in output and plain["cold"] > 0 and pays["decorated"] > 0
         (program,) = data["programs"]
         assert program["program"] == "dot" and 0 < program["warm"] < program["cold"]
+
+    def test_measures_small_calls(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from parakeet_py.bench import idioms, small_calls
+
+        some = {"arithmetic": ("x + y", "np.hypot(u, k)"), "loops": ("s = 0.0\nfor w in x:\n    s += w\nreturn s",)}
+        for module in (idioms, small_calls):
+            monkeypatch.setattr(module, "IDIOMS", some)
+        out, page = tmp_path / "result.json", tmp_path / "page.md"
+        page.write_text(f"before\n{small_calls.BEGIN}\nold\n{small_calls.END}\nafter\n")
+        code, output = invoke("bench", "--small", "--peers", "numpy", "--json", str(out), "--readme", str(page))
+        assert code == 0, output
+        cells = json.loads(out.read_text())
+        assert len(cells) == 3 * len(small_calls.SIZES)
+        assert all(cell["plain"] > 0 and cell["times"]["parakeet"] > 0 for cell in cells)
+        text = page.read_text()
+        assert "old" not in text and "| loops | " in text and "| 10,000 |" in text and text.endswith("after\n")
+
+    def test_small_calls_are_idioms_of_their_names(self) -> None:
+        from parakeet_py.bench.idioms import IDIOMS
+        from parakeet_py.bench.small_calls import arguments, function_of
+
+        assert sum(map(len, IDIOMS.values())) >= 200
+        for size in (1, 10):
+            for idiom in (one for group in IDIOMS.values() for one in group):
+                function, names = function_of(idiom)
+                values = arguments(size)
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    function(*(values[name] for name in names))
 
     def test_small_functions_are_fifty_and_run(self) -> None:
         from parakeet_py.bench.small_functions import FUNCTIONS
