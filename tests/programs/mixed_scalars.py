@@ -332,3 +332,33 @@ def more_types_than_one_name_has(x, k, j):
     m = 1j if k == 0 else 2 if k == 1 else x[0]
     n = 0.1 if j == 0 else np.float32(3)
     return m + n, n * m
+
+
+@program([(np.uint32(100), 7, k) for k in (0, 1)] + [(np.int8(100), -100, k) for k in (0, 1)], opaque=None)
+def ranges_from_what_wraps_around(s, t, k):
+    m = s
+    if k:
+        m = t
+    m = 1 - m
+    return np.arange(m, 4)[:5], len(np.arange(m, 4))
+
+
+TIMES = [np.array([-1.5, most, 0.0]) for most in (2.0, 3.9)]
+TOO_OFTEN = [np.array([-1.5, 0.0, most]) for most in (np.inf, 1e19, np.nan)]
+
+
+@program([(x,) for x in TIMES] + [raising(ValueError, x) for x in TOO_OFTEN], opaque=None, fell_back=None)
+def repeats_of_the_greatest(x):
+    most = 0
+    for v in x:
+        if not v < most:
+            most = v
+    return np.repeat(x, most)
+
+
+@program([(k, end) for k in (0, 1, 2) for end in (4, -4)] + [raising(ValueError, 0, 1e30), raising(ValueError, 4, 4)])
+def ranges_with_far_ends(k, end):
+    m = k / 2
+    for _ in range(k):
+        m = m + 2**62
+    return np.arange(m, end), np.arange(m, 4)

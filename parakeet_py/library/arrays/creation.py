@@ -367,8 +367,8 @@ def length_of_range(start, stop, step):
         return -(-gap // width)
     count = (stop - start) / step
     check(count == count, "ValueError", "arange: cannot compute length")
-    check((count < 1e18) & (count > -1e18), "ValueError", "Maximum allowed size exceeded")
-    return int(prim("ceil", float(count)))
+    check((count <= 2.0**63) & (count >= -(2.0**63)), "ValueError", "Maximum allowed size exceeded")
+    return int(prim("ceil", min(max(float(count), -1.0), 2.0**62)))  # as many are an array that is too big
 
 
 @implements(np.arange)

@@ -330,6 +330,8 @@ def repeat(a, repeats, axis=None):
     axis = single_axis(axis, a.ndim)
     if is_sequence(repeats) or (is_array(repeats) and repeats.ndim > 0):
         return repeated_each(a, as_array(repeats), axis)
+    if dtype_of(repeats).kind == "f":
+        check(abs(repeats) < 2.0**62, "Deoptimize", "np.repeat as often as no integer can say")
     count = int(repeats)
     check(count * a.shape[axis] >= 0, "ValueError", "negative dimensions are not allowed")
     before, extent, behind = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]

@@ -65,7 +65,7 @@ _INDIFFERENT = (
 )
 _PUT_TOGETHER = (len, list, tuple, dict, zip, enumerate, reversed, isinstance, type)
 _QUOTIENTS = ("truediv", "floordiv", "mod", "pow")
-_OF_EXTENTS = (range, np.zeros, np.ones, np.empty, np.arange, np.eye, np.identity)
+_OF_EXTENTS = (range, np.zeros, np.ones, np.empty, np.eye, np.identity)
 _OF_NUMBERS = (float, complex, *(one for one in vars(math).values() if callable(one)))
 
 
@@ -257,6 +257,8 @@ def _is_one_operation(s: Context, op: ssa.Op, tagged: TaggedScalar, found: dict[
         case ssa.Call(function, args, ()) if isinstance(callee := s.value(function), Static):
             if any(callee.object is one for one in _OF_EXTENTS):
                 return whole
+            if callee.object is np.arange:  # whose difference of NumPy's numbers is one of their types
+                return whole and all(kind.python or kind.dtype == "int64" for kind in kinds)
             plain = [arg for arg in args if not isinstance(arg, ssa.Star)]
             if len(plain) < len(args) or any(_is_in(s, arg, tagged) and not holds(arg) for arg in plain):
                 return False
