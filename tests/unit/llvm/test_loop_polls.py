@@ -186,10 +186,16 @@ def background():
         ticks += 1
         time.sleep(0.001)
 
+def interrupt():
+    time.sleep(0.4)
+    while ticks < before + {ticks}:  # the call is running, and other threads with it
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
 threading.Thread(target=background, daemon=True).start()
 {handler}
-{timer}
 before = ticks
+{timer}
 try:
     with options(threads={threads}):
         f(*long)
@@ -203,7 +209,7 @@ except {expected} as error:
 
 
 def run(loop: str, **changes: object) -> str:
-    timer = "threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()"
+    timer = "threading.Thread(target=interrupt, daemon=True).start()"
     given = {"timer": timer, "handler": "", "threads": 2, "expected": "KeyboardInterrupt", "ticks": 4}
     text = CHILD.format(loop=textwrap.dedent(loop), **(given | changes))
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False)
