@@ -37,10 +37,12 @@ from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.dispatch.first_calls import FirstCalls
+from parakeet_py.call.dispatch.forms_of_calls import FormsOfCalls
 from parakeet_py.call.dispatch.signature_states import Action, Call, Decision, decide
 from parakeet_py.call.dispatch.specializations import DoneByPython
 from parakeet_py.call.fallback_cache import kind_of
 from parakeet_py.call.load import Loaded, present
+from parakeet_py.call.pricing import size_of
 from parakeet_py.call.renting import Trial
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
@@ -72,6 +74,7 @@ class Dispatcher(Compiling):
         # A call in progress that is not positional: its positional form, and how it was made.
         self.raw: tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]] | None = None
         self.plain = takes_positions_only(function.__code__)
+        self.forms = FormsOfCalls()
         self.left: Any = None  # calls that teams have left to the CPU, see `cpu_only_calls`
         self.framed: Any = None  # takes calls while there is a profiler
         extensions.watchers.add(self)
@@ -140,6 +143,8 @@ class Dispatcher(Compiling):
                 self.went_well(normal)
             return result
         if self.inner is not None or kwargs or len(normal) != len(args):
+            if self.inner is None and self.forms.counted(args, kwargs):
+                self.open_form(args, kwargs)
             self.raw = normal, args, kwargs
             tracing.go_on()
             try:
@@ -256,21 +261,33 @@ class Dispatcher(Compiling):
         kwargs: dict[str, Any] = {}
         if raw is not None and len(raw[0]) == len(normal) and all(map(operator.is_, raw[0], normal)):
             args, kwargs = raw[1:]
+        size = size_of(normal)  # the call may change it
         if self.account.running:  # a recursive call, which is not the last one
-            self.open_gate(normal, args, kwargs, refused)
+            self.open_gate(normal, args, kwargs, refused, size)
         try:
             return self.account.run(normal, partial(self.run_python, normal))
         finally:
-            self.open_gate(normal, args, kwargs, refused)
+            self.open_gate(normal, args, kwargs, refused, size)
 
-    def open_gate(self, normal: tuple[Any, ...], args: Sequence[Any], kwargs: Mapping[str, Any], refused: bool) -> None:
-        """Let a gate take calls like this one, which runs in Python, if there are so many that it pays; not now if
-        another thread is compiling."""
+    def open_gate(
+        self, normal: tuple[Any, ...], args: Sequence[Any], kwargs: Mapping[str, Any], refused: bool, size: int
+    ) -> None:
+        """Let a gate take calls like this one, which runs in Python and had arguments of this size, if there are so
+        many that it pays; not now if another thread is compiling."""
         with self.after_python():
-            gate = self.account.gate_for(normal, args, kwargs, self.inner is not None, refused)
+            gate = self.account.gate_for(normal, args, kwargs, size, self.inner is not None, refused)
             if gate is not None and self.lock.acquire(blocking=False):
                 try:
                     self.install_plain(gate)
+                finally:
+                    self.lock.release()
+
+    def open_form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Let a gate bring calls of this form into positional form; not now if another thread is compiling."""
+        with self.after_python():
+            if self.lock.acquire(blocking=False):
+                try:
+                    self.forms.open(self.function, self.instance, args, kwargs)
                 finally:
                     self.lock.release()
 
@@ -303,7 +320,10 @@ class Dispatcher(Compiling):
 
     def install_plain(self, gate: Any) -> None:
         """Let a gate to Python take calls: before machine code if it does so for ever, else after it."""
-        gates = list(gates_of(self.instance))
+        live = self.account.gates
+        gates: list[Any] = [
+            one for one in gates_of(self.instance) if not isinstance(one, Plain) or one.left > 0 or one in live
+        ]
         if gate.is_lasting:
             like = [one for one in gates if isinstance(one, Plain) and one.shape == gate.shape]
             if any(one.is_lasting and one.largest >= gate.largest for one in like):

@@ -38,6 +38,7 @@ CALLS: Final = 8  # calls in Python, or...
 NANOSECONDS: Final = 10e6  # ...time in Python, after which a gate takes them
 MAX_GATES: Final = 8  # of one function
 DOUBT: Final = 16  # how much more a call must be expected to take, for each time what may be lost is lost
+MOST_DOUBT: Final = 64  # times; a power of more is no float
 LONGEST: Final = 2e9  # ns that compilations of a function may take, unless its calls have cost more in Python
 
 
@@ -120,8 +121,9 @@ class Account:
         """Does a call in positional form run in Python? `disk`: asks whether there is code on the disk."""
         self.settle_gates()
         self.loading = False
-        price, strain, taken = self.price, compile_cost.strain(self.cost), self.described()
+        price = self.price
         if self.spent >= price:
+            taken = self.described()
             if self.is_doubtful():
                 self.decision = f"not compiled: {taken}, and too much has been compiled in vain"
                 return True
@@ -138,13 +140,17 @@ class Account:
                 )
                 return False
         expected = self.expected = self.code_size().cost(normal)
-        if expected >= price * max(DOUBT ** (strain - 1), 1):
+        if expected >= price and expected >= price * self.caution():
             self.decision = (
                 f"compiled: a call may take {_ms(expected)} in Python, compiling takes about {_ms(self.cost)}"
             )
             return False
-        self.decision = f"not compiled yet: {taken}"
+        self.decision = ""
         return True
+
+    def caution(self) -> float:
+        """How many times the price a call must be expected to take, so that it is compiled at once."""
+        return float(DOUBT ** min(max(compile_cost.strain(self.cost) - 1, 0), MOST_DOUBT))
 
     def is_doubtful(self) -> bool:
         """Would so much be lost that the process cannot afford it? Not if most of its time goes into this function."""
@@ -192,6 +198,7 @@ class Account:
         normal: Sequence[Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        size: int = 0,
         in_front: bool = False,
         refused: bool = False,
     ) -> Any:
@@ -200,9 +207,10 @@ class Account:
         Until something is compiled, one gate takes calls of any shape, and before that what has taken the first calls.
         Recursive calls get one early: what is above a call on the stack here would soon be more than Python allows.
         If gates stand `in_front` of machine code, they take calls it might take only if it lets many pass. `refused`:
-        such calls are not compiled next, whatever they cost.
+        such calls are not compiled next, whatever they cost. `size`: of its arguments before it, if it may change them.
         """
         self.refused = refused
+        size = max(size, size_of((*args, *kwargs.values())))
         if self.measuring:
             self.measuring = False
             return None
@@ -210,7 +218,7 @@ class Account:
             return None
         if not gates_pay() and not self.is_deep:
             if self.first is not None and not self.compiled:
-                self.first.largest = max(self.first.largest, self.largest(), size_of((*args, *kwargs.values())))
+                self.first.largest = max(self.first.largest, self.largest(), size)
                 if self.first not in self.gates:
                     self.gates.append(self.first)
                 self.share_budget()
@@ -220,7 +228,7 @@ class Account:
         values = (*args, *kwargs.values())
         if not self.compiled:
             are_small(values, MOST)
-            return self.gate_of(None, max(self.largest(), size_of(values)), values)
+            return self.gate_of(None, max(self.largest(), size), values)
         kind = kind_of(normal)
         if in_front and kind in self.compiled and kind not in self.left:
             self.missed[kind] = self.missed.get(kind, 0) + 1
@@ -231,7 +239,7 @@ class Account:
             return None
         if kind in self.left:
             return PlainGate(self.function, shape, self.left[kind], FOR_EVER)
-        return self.gate_of(shape, size_of(values), ())
+        return self.gate_of(shape, size, ())
 
     @property
     def is_deep(self) -> bool:

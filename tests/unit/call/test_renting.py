@@ -335,6 +335,27 @@ def test_few_kinds_of_calls_are_remembered(clock: Callable[[float], None], monke
     assert sys.getrefcount(text) == before
 
 
+def test_gates_take_calls_that_shorten_their_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(plain)
+    account.compiled.add(None)
+    account.calls = renting.CALLS
+    monkeypatch.setattr(renting, "gates_pay", lambda: True)
+    gate = account.gate_for(([1, 2],), ([1, 2],), {}, 5)
+    assert gate.shape == of([1]) and gate.largest == 5
+
+
+def test_gates_that_have_nothing_left_go(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_calls, "BUDGET", 0)
+    monkeypatch.setattr(renting, "gates_pay", lambda calls=1: True)
+    function = accelerate(when="pays")(lambda text: len(text))
+    clock(1e3)
+    for _ in range(3):
+        assert function("abc") == 3
+        function._dispatcher.account.close()
+    assert function("abc") == 3
+    assert len(function._gates) == 1
+
+
 def test_calls_of_any_shape_share_a_gate(clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"FEW": 1, "ALL_CALLS": 0}.items():
         monkeypatch.setattr(first_calls, name, value)

@@ -1,0 +1,165 @@
+"""A gate for calls with keywords, or without some arguments that have defaults: it puts them into positional form.
+
+    gate = PositionalGate(function, target, given=1, names=("axis",))
+    gate.address                 # a vectorcall function, as that of any gate
+    gate.follow(other)           # where calls go that are not its own
+
+The entry stubs of machine code take calls in positional form only. A call in another form would reach the dispatcher,
+which brings it into that form in Python and lets it enter again: some two microseconds. This gate does the same for one
+form of calls, so many arguments by position and these keyword names in this order, and enters `target` anew, the
+decorated function itself. It lets calls pass when the function has got other defaults, and, as other gates do, while an
+`options` block is open anywhere or the thread is traced or profiled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from types import FunctionType
+from typing import Any, Final
+
+from parakeet_py.base import config as settings
+from parakeet_py.base.frames import tracing
+from parakeet_py.llvm.engine.low_level_source import Source
+from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, is_gate
+from parakeet_py.llvm.entry.stub_support import LAYOUT, WATCHED
+from parakeet_py.llvm.runtime.native_runtime import support_code
+from parakeet_py.llvm.runtime.object_layout import Layout, check_layout
+
+MAX_PARAMETERS: Final = 16
+_DEFAULT: Final = -1  # the source of a parameter that gets its default
+_Words = ctypes.c_int64 * MAX_PARAMETERS
+
+
+class PositionalGate(ctypes.Structure):
+    """See the head of this file. The fields are read by native code.
+
+    Parameters
+    ----------
+    function : whose parameters can all be given by position, at most `MAX_PARAMETERS`
+    target : what is called in positional form
+    given : how many arguments are given by position
+    names : of those given by keyword, in order; with the defaults they make a call that Python accepts
+    """
+
+    _fields_ = (
+        ("function", ctypes.c_int64),
+        ("defaults", ctypes.c_int64),
+        ("target", ctypes.c_int64),
+        ("next_code", ctypes.c_int64),
+        ("next_object", ctypes.c_int64),
+        ("given", ctypes.c_int64),
+        ("named", ctypes.c_int64),
+        ("count", ctypes.c_int64),
+        ("names", _Words),
+        ("sources", _Words),
+        ("fixed", _Words),
+    )
+
+    def __init__(self, function: FunctionType, target: Any, given: int, names: tuple[str, ...]) -> None:
+        super().__init__()
+        defaults = function.__defaults__
+        self._kept: list[object] = [function, target, names, defaults]
+        self.function, self.target = id(function), id(target)
+        self.defaults = 0 if defaults is None else id(defaults)
+        self.given, self.named, self.count = given, len(names), function.__code__.co_argcount
+        first = self.count - len(defaults or ())  # parameter with a default
+        for place, name in enumerate(names):
+            self.names[place] = id(name)
+        for place, name in enumerate(function.__code__.co_varnames[: self.count]):
+            if place < given:
+                self.sources[place] = place
+            elif name in names:
+                self.sources[place] = given + names.index(name)
+            else:
+                assert defaults is not None
+                self.sources[place], self.fixed[place] = _DEFAULT, id(defaults[place - first])
+        self.follow(function)
+
+    @property
+    def address(self) -> int:
+        """Where other gates enter."""
+        return _code()["gate.positional"]
+
+    @property
+    def first_address(self) -> int:
+        """Where the calls of a decorated function enter."""
+        return _code()["gate.positional_first"]
+
+    def follow(self, target: Any) -> None:
+        """Let other calls go on to `target`, another gate or any callable."""
+        self._kept.append(target)  # a thread may be running in the former one
+        address = target.address if is_gate(target) else None
+        self.next_object = id(target)
+        self.next_code = address or _vectorcall()
+
+
+def _address_of(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+@lru_cache(maxsize=1)
+def _vectorcall() -> int:
+    return _address_of("PyObject_Vectorcall")
+
+
+@lru_cache(maxsize=1)
+def _code() -> dict[str, int]:
+    check_layout()
+    known = {f"gate.{name}": _address_of(name) for name in ("PyObject_Vectorcall", "PyThreadState_Get")}
+    known["gate.open_blocks"] = settings.open_blocks_address()
+    known["gate.tools"] = tracing.places_address()
+    names = ("gate.positional", "gate.positional_first")
+    return dict(support_code("positional gates", (WATCHED, _CODE), known, names, prefix="gate.").addresses)
+
+
+_CODE = Source(
+    """
+def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr: ...
+open_blocks: extern
+
+# Where the calls of a decorated function enter whose first gate this is.
+def positional_first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    return positional(self.FIRST.ptr, arguments, nargsf, names)
+
+# The call is for another gate.
+@internal
+def go_on(record: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    return record.NEXT_CODE.ptr.ptr(record.NEXT_OBJECT.ptr, arguments, nargsf, names)
+
+def positional(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    record = holder.HEADER.ptr
+    values = alloca(ptr, VALUES)
+    elsewhere = atomic_load(open_blocks.i64, "monotonic") | watched()
+    keywords = 0
+    if names != null:
+        keywords = names.SIZE.i64
+    given = nargsf & ARGUMENTS
+    if (elsewhere != 0) | (given != record.GIVEN.i64) | (keywords != record.NAMED.i64):
+        return go_on(record, arguments, nargsf, names)
+    if record.FUNCTION.ptr.FUNCTION_DEFAULTS.ptr != record.DEFAULTS.ptr:
+        return go_on(record, arguments, nargsf, names)
+    k = 0
+    while k < keywords:
+        if names.TUPLE_ITEMS.ptr[k] != record.NAMES.ptr[k]:
+            return go_on(record, arguments, nargsf, names)
+        k += 1
+    k = 0
+    while k < record.COUNT.i64:
+        source = record.SOURCES.i64[k]
+        if source < 0:
+            values.ptr[k] = record.FIXED.ptr[k]
+        else:
+            values.ptr[k] = arguments.ptr[source]
+        k += 1
+    return PyObject_Vectorcall(record.TARGET.ptr, values, record.COUNT.i64, null)
+""",
+    {
+        **LAYOUT,
+        **{name.upper(): getattr(PositionalGate, name).offset for name, _ in PositionalGate._fields_},
+        "FIRST": FIRST_OFFSET,
+        "FUNCTION_DEFAULTS": Layout.FUNCTION_DEFAULTS,
+        "ARGUMENTS": (1 << 63) - 1,  # the flag of vectorcalls is off
+        "VALUES": MAX_PARAMETERS,
+    },
+)

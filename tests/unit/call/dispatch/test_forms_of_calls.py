@@ -1,0 +1,141 @@
+"""Calls with keywords and defaults: a gate brings them into positional form."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate, options
+from parakeet_py.call.dispatch import forms_of_calls
+from parakeet_py.call.dispatch.forms_of_calls import ENOUGH, MAX_FORMS
+from parakeet_py.call.dispatcher import Dispatcher
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, gates_of, install
+from parakeet_py.llvm.entry.positional_gate import MAX_PARAMETERS, PositionalGate
+
+TWO, THREE = [2], [3]
+
+
+def given(a: Any, b: Any = TWO, c: Any = THREE) -> Any:
+    return a, b, c
+
+
+def behind(*forms: tuple[int, tuple[str, ...]]) -> tuple[Any, list[Any]]:
+    """A function with gates for some forms of calls, and what arrives behind them."""
+    arrived: list[Any] = []
+    instance = AcceleratedFunction(given, lambda *args, **kwargs: arrived.append((args, kwargs)))
+    install(instance, [PositionalGate(given, instance, *form) for form in forms])
+    return instance, arrived
+
+
+def test_calls_are_brought_into_positional_form() -> None:
+    call, arrived = behind((1, ()), (1, ("c",)), (0, ("c", "a")), (2, ("c",)))
+    call(1)
+    call(1, c=5)
+    call(c=5, a=1)
+    call(1, 4, c=5)
+    assert arrived == [((1, TWO, THREE), {}), ((1, TWO, 5), {}), ((1, TWO, 5), {}), ((1, 4, 5), {})]
+    assert arrived[0][0][1] is TWO
+
+
+@pytest.mark.parametrize(
+    "args, kwargs",
+    [
+        ((), {}),
+        ((1, 2), {}),
+        ((1, 2, 3), {}),
+        ((1,), {"b": 2}),
+        ((1,), {"c": 2, "b": 3}),
+        ((1,), {"d": 2}),
+        ((1, 2, 3, 4), {}),
+    ],
+)
+def test_other_forms_pass(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    call, arrived = behind((1, ()), (1, ("c",)))
+    call(*args, **kwargs)
+    assert arrived == [(args, kwargs)]
+
+
+def test_calls_pass_while_settings_or_a_profiler_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    call, arrived = behind((1, ()))
+    with options(threads=1):
+        call(1)
+    sys.setprofile(lambda *event: None)
+    try:
+        call(1)
+    finally:
+        sys.setprofile(None)
+    assert arrived == [((1,), {})] * 2
+
+
+def test_arguments_keep_their_references() -> None:
+    call, arrived = behind((1, ("c",)))
+    x, y = object(), object()
+    counts = [sys.getrefcount(one) for one in (x, y, TWO)]
+    for _ in range(100):
+        call(x, c=y)
+        arrived.clear()
+    assert [sys.getrefcount(one) for one in (x, y, TWO)] == counts
+
+
+@pytest.fixture
+def entered(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls that reach a dispatcher."""
+    calls: list[Any] = []
+    enter = Dispatcher.enter
+
+    def noted(self: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        calls.append((args, kwargs))
+        return enter(self, args, kwargs)
+
+    monkeypatch.setattr(Dispatcher, "enter", noted)
+    return calls
+
+
+def test_calls_of_a_form_that_come_again_do_not_reach_the_dispatcher(entered: list[Any]) -> None:
+    def scaled(x: Any, factor: Any = 2.0, offset: Any = 1.0) -> Any:
+        return x * factor + offset
+
+    fast = accelerate(scaled, when="now")
+    x = np.arange(5.0)
+    for _ in range(ENOUGH + 1):
+        for kwargs in ({}, {"factor": 3.0}, {"offset": 4.0, "factor": 5.0}):
+            assert np.array_equal(fast(x, **kwargs), scaled(x, **kwargs))
+    entered.clear()
+    for kwargs in ({}, {"factor": 3.0}, {"offset": 4.0, "factor": 5.0}):
+        assert np.array_equal(fast(x, **kwargs), scaled(x, **kwargs))
+    assert not entered
+    assert np.array_equal(fast(x, factor=np.ones(5)), scaled(x, factor=np.ones(5)))  # is compiled
+    with pytest.raises(TypeError, match="factors"):
+        fast(x, factors=3.0)
+    with pytest.raises(TypeError, match="multiple values"):
+        fast(x, 2.0, factor=3.0)
+    scaled.__defaults__ = (7.0, 8.0)
+    assert np.array_equal(fast(x), x * 7.0 + 8.0)
+    assert np.array_equal(fast(x, factor=3.0), x * 3.0 + 8.0)
+
+
+def test_gates_are_few_and_come_with_machine_code() -> None:
+    names = [f"p{k}" for k in range(MAX_PARAMETERS + 1)]
+    space: dict[str, Any] = {}
+    exec(f"def many({', '.join(name + '=1' for name in names)}): return p0 + p1", space)
+    assert forms_of([accelerate(space["many"], when="now")], [{"p0": 2}]) == 0
+
+    def both(a: Any, b: Any = 1, c: Any = 2, d: Any = 3) -> Any:
+        return a + b + c + d
+
+    assert forms_of([accelerate(both, when="pays")], [{}]) == 0
+    orders = [dict.fromkeys(some, 4) for some in ("", "b", "c", "d", "bc", "cb", "bd", "db", "cd", "dc", "bcd")]
+    assert forms_of([accelerate(both, when="now")], orders) == MAX_FORMS
+
+
+def forms_of(functions: list[Any], calls: list[dict[str, Any]]) -> int:
+    """How many gates bring calls of functions into positional form, after many calls."""
+    for function in functions:
+        for kwargs in calls:
+            for _ in range(forms_of_calls.ENOUGH + 1):
+                args = () if "p0" in kwargs else (1,)
+                assert function(*args, **kwargs) == function.__wrapped__(*args, **kwargs)
+    return sum(isinstance(gate, PositionalGate) for function in functions for gate in gates_of(function))
