@@ -244,14 +244,18 @@ class Dispatcher(Compiling):
         try:
             return self.evaluate(normal, signature, log)
         finally:
-            with self.after_python():
-                taken = time.perf_counter() - start
-                self.evaluated_for += taken
-                self.account.has_waited(1e9 * taken)
-                if missed:  # if nothing new was seen, the same code would be made, to no avail again
-                    runs = self.observed_runs.get(signature, 0)
-                    self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
-            self.observing.discard(signature)
+            self.has_observed(signature, time.perf_counter() - start, before if missed else None)
+
+    def has_observed(self, signature: Signature, taken: float, before: dict[Any, Any] | None) -> None:
+        """Note that the evaluator has run a call, in so many seconds; `before`: what was known, where code has reached
+        what no call had."""
+        with self.after_python():
+            self.evaluated_for += taken
+            self.account.has_waited(1e9 * taken)
+            if before is not None:  # if nothing new was seen, the same code would be made, to no avail again
+                runs = self.observed_runs.get(signature, 0)
+                self.observed_runs[signature] = runs + 1 if before == self.known_of(signature) else 1
+        self.observing.discard(signature)
 
     @hidden
     def rent(self, normal: tuple[Any, ...], refused: bool = False) -> Any:

@@ -104,6 +104,8 @@ def _constant(value: object) -> object:
         return ("Ellipsis",)
     if isinstance(value, tuple):
         return ("tuple", *(_constant(item) for item in value))
+    if isinstance(value, slice):  # from Python 3.14 on
+        return ("slice", *map(_constant, (value.start, value.stop, value.step)))
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return value
     raise NotPortable(f"a constant {value!r}")

@@ -27,10 +27,12 @@ RANDOM_STATE = "<state>"
 OF_NONE, OF_ARGUMENTS, OF_ALL = range(3)  # whose attributes a function may read as it reads its arguments
 MAX_KEYS = 64  # of a dict whose keys are asked for
 _PLACES = (types.MemberDescriptorType, _tuplegetter)  # descriptors that only say where in the instance the value is
-_USUAL = (object.__dict__["__getattribute__"], tuple.__dict__["__getattribute__"])  # the same code in both
+_USUAL = (object.__getattribute__, tuple.__getattribute__)  # the same code in both
 _HEAP_TYPE = 1 << 9  # made by a class statement
 # What the two makers of named tuples, and class statements without special methods, leave in a class that acts.
-_OF_NAMED_TUPLES = frozenset(("__new__", "__repr__", "__getnewargs__", "__replace__", "__dict__", "__weakref__"))
+_OF_NAMED_TUPLES = frozenset(
+    ("__new__", "__repr__", "__getnewargs__", "__replace__", "__dict__", "__weakref__", "__annotate_func__")
+)
 
 
 def item_name(key: object) -> str | None:

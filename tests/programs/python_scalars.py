@@ -436,6 +436,15 @@ def python_complex(a, b):
     return a + b, a * b, a / b, abs(a + b), (a * b).conjugate(), (a - b).real, -a
 
 
+ODD_PARTS = [complex(a, b) for a in (0.0, -0.0, 2.0, float("inf")) for b in (-0.0, -1.5, float("nan"))]
+
+
+@program([(z, r) for z in ODD_PARTS for r in (-0.0, 2.0, float("inf"))], opaque=None, fell_back=None, overflow=True)
+def complex_beside_real_numbers(z, r):
+    """From Python 3.14 on the real number is not converted, which shows in zeros, infinities and NaN."""
+    return z + r, r + z, z - r, r - z, z * r, r * z, z * z, r / (z + 1j), z / (r + 1)
+
+
 @program([raising(TypeError, 1j, 2)], message=True, fell_back=None)
 def complex_has_no_order(a, b):
     return a < b

@@ -35,7 +35,7 @@ from typing import Any, Final, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 14)
+_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 15)
 _SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _BACK: Final = 3 if sys.version_info < (3, 13) else 4  # units of a jump back, with RESUME and its cache
 _RETURNS: Final = [opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in opcode.opmap]

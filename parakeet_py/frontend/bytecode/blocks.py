@@ -4,7 +4,7 @@ Every block runs once on a stack of expressions (`bytecode_stack`). At its end, 
 the same on all ways to the next one: values that meet need no patterns, and conditional expressions are conditional
 assignments, of which `bytecode_tidy` makes expressions again where that is the same.
 
-Opcodes of CPython 3.11, 3.12 and 3.13 are named here side by side; what is not known raises `Unknown`.
+Opcodes of CPython 3.11 to 3.14 are named here side by side; what is not known raises `Unknown`.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ _NOTHING = {
     "RESUME", "NOP", "CACHE", "PRECALL", "MAKE_CELL", "COPY_FREE_VARS", "TO_BOOL", "NOT_TAKEN",
     "EXTENDED_ARG", "SETUP_ANNOTATIONS", "GEN_START",
 }  # fmt: skip
+_COMMON = ("AssertionError", "NotImplementedError", "tuple", "all", "any")  # the operands of LOAD_COMMON_CONSTANT
 # What the instructions that have no counterpart here stand for in the source.
 _WORDS = {
     "LOAD_BUILD_CLASS": "a class cannot be defined in an accelerated function",
@@ -80,7 +81,7 @@ _WORDS = {
 
 def blocks(code: CodeType, body_of: MakeBody) -> dict[int, Node]:
     """The basic blocks that can be reached, by offset; the first begins at the smallest."""
-    instructions = list(_without_sends(list(dis.get_instructions(code))))
+    instructions = list(_without_sends(_without_shortcuts(list(dis.get_instructions(code)))))
     starts = {instructions[0].offset}
     for index, instruction in enumerate(instructions):
         if _is_jump(instruction):
@@ -113,6 +114,27 @@ def _without_sends(instructions: list[dis.Instruction]) -> Iterator[dis.Instruct
                 index += 1
             index += instructions[index + 1].opname == "END_SEND"
         index += 1
+
+
+def _without_shortcuts(instructions: list[dis.Instruction]) -> list[dis.Instruction]:
+    """The instructions without what Python 3.14 writes twice or in parts: calls of `all`, `any` and `tuple` on a
+    generator have a loop of their own beside the call, taken if these are the builtins; `with` asks for its methods."""
+    found: list[dis.Instruction] = []
+    index = 0
+    while index < len(instructions):
+        names = [one.opname for one in instructions[index : index + 6]]
+        if names[:4] == ["COPY", "LOAD_COMMON_CONSTANT", "IS_OP", "POP_JUMP_IF_FALSE"]:
+            jump = instructions[index + 3]
+            first = instructions[index]
+            found.append(jump._replace(opname="JUMP_FORWARD", opcode=dis.opmap["JUMP_FORWARD"], offset=first.offset))
+            index += 4
+        elif names == ["COPY", "LOAD_SPECIAL", "SWAP", "SWAP", "LOAD_SPECIAL", "CALL"]:
+            found.append(instructions[index]._replace(opname="BEFORE_WITH", opcode=dis.opmap["NOP"]))
+            index += 6
+        else:
+            found.append(instructions[index])
+            index += 1
+    return found
 
 
 def _is_jump(instruction: dis.Instruction) -> bool:
@@ -263,7 +285,9 @@ class _Run(Stack):
     def step(self, at: dis.Instruction, ahead: list[dis.Instruction]) -> None:
         name, value, count = at.opname, at.argval, at.arg or 0
         match name:
-            case "LOAD_FAST" if value == ".0":  # the iterator a comprehension's function is called with
+            case "LOAD_FAST" | "LOAD_FAST_BORROW" if (
+                value == ".0"
+            ):  # the iterator a comprehension's function is called with
                 self.push(Iterating(self.made(ast.Name(value, ast.Load()))))
             case "LOAD_FAST" | "LOAD_FAST_CHECK" | "LOAD_DEREF" | "LOAD_NAME" | "LOAD_FAST_BORROW":
                 self.push(ast.Name(value, ast.Load()))
@@ -289,7 +313,10 @@ class _Run(Stack):
             case "LOAD_ASSERTION_ERROR":
                 self.push(ast.Name("AssertionError", ast.Load()))
                 self.stack[-1].is_assertion = True  # type: ignore[attr-defined]
-            case "LOAD_CONST":
+            case "LOAD_COMMON_CONSTANT":
+                self.push(ast.Name(_COMMON[count], ast.Load()))
+                self.stack[-1].is_assertion = count == 0  # type: ignore[attr-defined]
+            case "LOAD_CONST" | "LOAD_SMALL_INT":
                 self.stack.append(self.constant(value))
             case "PUSH_NULL":
                 self.push(Null())
@@ -301,6 +328,9 @@ class _Run(Stack):
             case "BINARY_OP":
                 right, left = self.pop(), self.pop()
                 symbol = at.argrepr
+                if symbol == "[]":
+                    self.push(ast.Subscript(left, right, ast.Load()))
+                    return
                 operator = _BINARY[symbol.removesuffix("=")]()
                 if symbol.endswith("="):
                     self.in_place(left, operator, right, ahead)
@@ -359,11 +389,11 @@ class _Run(Stack):
                 self.push(ast.Dict(list(items_of(keys)), self.pops(count)))
             case "LIST_EXTEND" | "SET_UPDATE":
                 more = self.pop()
-                elements = items_of(more) or [self.made(ast.Starred(more, ast.Load()))]
                 holder = self.stack[-count]
-                if not isinstance(holder, ast.List | ast.Set):
-                    raise Unknown("a starred item after a conditional one", self.place)
-                holder.elts += elements
+                if isinstance(holder, ast.List | ast.Set):
+                    holder.elts += items_of(more) or [self.made(ast.Starred(more, ast.Load()))]
+                else:
+                    self.added(count, more, "extend" if name == "LIST_EXTEND" else "update")
             case "DICT_MERGE" | "DICT_UPDATE":
                 more, mapping = self.pop(), self.stack[-count]
                 if not isinstance(mapping, ast.Dict):
@@ -400,11 +430,11 @@ class _Run(Stack):
                 )
                 self.call(count)
             case "CALL_FUNCTION_EX":
-                self.call_starred(bool(count & 1))
+                self.call_starred(bool(count & 1) if sys.version_info < (3, 14) else self.has_keywords())
             case "GET_ITER":
                 self.push(Iterating(self.pop()))
                 self.node.begins = True
-            case "POP_TOP":
+            case "POP_TOP" | "POP_ITER":
                 self.discard(self.stack.pop())
             case "END_FOR":
                 del self.stack[-2 if sys.version_info < (3, 13) else -1 :]
@@ -435,7 +465,8 @@ class _Run(Stack):
                 manager = self.pop()
                 self.flush()
                 self.emit(EnterWith(manager))
-                self.stack += [Leaving(), Entered()]
+                own: list[ast.expr] = [Null()] if sys.version_info >= (3, 14) else []
+                self.stack += [Leaving(), *own, Entered()]
             case "IMPORT_NAME":
                 listed, level = self.pop(), self.pop()
                 imported = Imported()

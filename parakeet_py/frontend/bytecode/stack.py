@@ -120,6 +120,8 @@ class Stack:
             return self.made(ast.Tuple([self.constant(each) for each in value], ast.Load()))
         if isinstance(value, frozenset):
             return self.made(ast.Set([self.constant(each) for each in value]))
+        if isinstance(value, slice):
+            return self.slice([self.constant(part) for part in (value.start, value.stop, value.step)])
         return self.made(ast.Constant(value))
 
     def slice(self, bounds: list[ast.expr]) -> ast.Slice:
@@ -255,6 +257,13 @@ class Stack:
         split = len(arguments) - len(keywords)
         named = [self.made(ast.keyword(name, value)) for name, value in zip(keywords, arguments[split:], strict=True)]
         self.push(ast.Call(function, arguments[:split], named))
+
+    def has_keywords(self) -> bool:
+        """Does a call that unpacks its arguments have keywords? Else something empty stands for them."""
+        found = not isinstance(self.stack[-1], Null)
+        if not found:
+            self.stack.pop()
+        return found
 
     def call_starred(self, has_keywords: bool) -> None:
         named: list[ast.keyword] = []

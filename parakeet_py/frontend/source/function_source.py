@@ -264,11 +264,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
+_CO_METHOD = 0x8000000  # defined in a class, from Python 3.14 on
+
+
 def _same_code(a: CodeType, b: CodeType) -> bool:
     return (
         a.co_code == b.co_code
         and a.co_exceptiontable == b.co_exceptiontable
-        and (a.co_flags ^ b.co_flags) & ~CO_NESTED == 0
+        and (a.co_flags ^ b.co_flags) & ~(CO_NESTED | _CO_METHOD) == 0
         and a.co_argcount == b.co_argcount
         and a.co_posonlyargcount == b.co_posonlyargcount
         and a.co_kwonlyargcount == b.co_kwonlyargcount

@@ -123,6 +123,8 @@ _Base: Any = _make_base()
 
 # What introspection reads of a function besides its name, docstring and annotations.
 _OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__builtins__")
+if sys.version_info >= (3, 14):  # where `update_wrapper` takes over what computes annotations
+    _OF_FUNCTIONS += ("__annotations__",)
 
 
 class _Signature:

@@ -24,7 +24,7 @@ LAYOUT = {name: value for name, value in vars(Layout).items() if name.isupper()}
 def increment_ir(name: str, pointer: str) -> str:
     """Lines that add a reference to the object at `pointer`; `name` makes their temporaries unique.
 
-    Python 3.12 and 3.13 count in 32 bits and leave the count of immortal objects, which is at its maximum, alone.
+    From Python 3.12 on counts have 32 bits, and those of immortal objects, which are negative, stay as they are.
     """
     if sys.version_info < (3, 12):
         return (
@@ -35,7 +35,7 @@ def increment_ir(name: str, pointer: str) -> str:
     return (
         f"  %{name}.count = load i32, ptr {pointer}\n"
         f"  %{name}.sum = add i32 %{name}.count, 1\n"
-        f"  %{name}.immortal = icmp eq i32 %{name}.sum, 0\n"
+        f"  %{name}.immortal = icmp slt i32 %{name}.count, 0\n"
         f"  %{name}.more = select i1 %{name}.immortal, i32 %{name}.count, i32 %{name}.sum\n"
         f"  store i32 %{name}.more, ptr {pointer}\n"
     )
@@ -48,8 +48,8 @@ def increment(object: ptr):
     if CHECKED:
         reference(object)
     elif COUNTS_32:
-        more = object.i32 + 1
-        object.i32 = -1 if more == 0 else more
+        count = object.i32
+        object.i32 = count if count < 0 else count + 1
     else:
         object.i64 += 1
 """,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def f(a, /, b, *c, d, e=1, **g):
     raise (lambda q=1: q)(z for r in a for z in r)
 """
     shown = format_function(to_ssa(define(text.strip())), positions=True, names="short")
+    assertion = 4 if sys.version_info < (3, 13) else 11  # which places Python gives to one has changed
     assert (
         shown
         == """\
@@ -61,7 +63,7 @@ function f(positional a.1, b.2, *c.3, keyword d.4, keyword e.5 = ..., **g.6):
     t.18 = call max.17(*c.3, k=d.4, **g.6)  # 7:11
     t.19 = inplace add t.16, t.18  # 7:4
     set a.1.w = t.19  # 7:4
-    assert a.1, message:  # 8:4
+    assert a.1, message:  # 8:{assertion}
         t.20 = string a.1!r:>3  # 8:14
         give t.20
     <lambda>.21 = closure of <lambda> defaults (1):  # 9:11
@@ -77,7 +79,7 @@ function f(positional a.1, b.2, *c.3, keyword d.4, keyword e.5 = ..., **g.6):
     t.28 = comprehension generator element.23 over a.1 flatten  # 9:25
     t.29 = call <lambda>.21(t.28)  # 9:10
     raise t.29  # 9:4
-    return unbound"""
+    return unbound""".replace("{assertion}", str(assertion))
     )
 
 

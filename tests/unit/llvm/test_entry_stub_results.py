@@ -23,6 +23,8 @@ from tests.helpers.entry_stub_programs import (
 )
 from tests.helpers.entry_stub_values import CALLS, OBJECT, SCALARS, Point, array_leaf, words
 
+COUNTED = 2 if sys.version_info < (3, 14) else 1  # references to what a local variable holds, when it is counted
+
 
 @pytest.mark.parametrize("index", range(len(SCALARS)))
 def test_scalar_results(index: int) -> None:
@@ -76,7 +78,7 @@ def test_containers_and_statics() -> None:
     assert type(got[4]) is Point and type(got[1][0]) is np.float64
     assert got[1][0] is got[4].y
     counts = sys.getrefcount(got), sys.getrefcount(got[1]), sys.getrefcount(got[4])
-    assert counts == (2, 2, 2)
+    assert counts == (COUNTED, 2, 2)
     del got
     for _ in range(CALLS):
         probe.f()
@@ -153,7 +155,7 @@ def test_arrays_that_own_their_block() -> None:
     got = f()
     assert np.array_equal(got, [[0, 1, 2], [3, 4, 5]])
     assert got.flags.owndata and got.flags.c_contiguous and got.flags.writeable and got.flags.aligned
-    assert got.base is None and sys.getrefcount(got) == 2
+    assert got.base is None and sys.getrefcount(got) == COUNTED
     assert np._core.multiarray.get_handler_name(got) == "parakeet_py"
     got.resize((5, 5), refcheck=False)
     assert got[0, 1] == 1 and got.size == 25
@@ -183,7 +185,7 @@ def test_part_of_a_block() -> None:
     base = got.base
     assert base.dtype == np.uint8 and base.nbytes == 80 and base.flags.owndata
     del got
-    assert sys.getrefcount(base) == 2
+    assert sys.getrefcount(base) == COUNTED
 
 
 def test_shared_blocks() -> None:
@@ -200,26 +202,26 @@ def test_shared_blocks() -> None:
     assert np.array_equal(d, [1, 2, 3]) and np.array_equal(c, [0, 50])
     base = c.base
     del c
-    assert sys.getrefcount(base) == 2
+    assert sys.getrefcount(base) == COUNTED
 
 
 def test_the_same_leaf_twice_is_one_object() -> None:
     f = function_of(blocks_entry([24], [(0, 0, (3,), (8,))]), Signature(()), ResultTuple((array_leaf(), array_leaf())))
     a, b = f()
     assert a is b and a.flags.owndata
-    assert sys.getrefcount(a) == 3
+    assert sys.getrefcount(a) == COUNTED + 1
 
 
 def test_lists_of_python_scalars() -> None:
     f = function_of(blocks_entry([24], [(0, 0, (3,), (8,))]), Signature(()), ResultListOf(array_leaf()))
     got = f()
     assert got == [0.0, 1.0, 2.0] and type(got[0]) is float and type(got) is list
-    assert sys.getrefcount(got) == 2
+    assert sys.getrefcount(got) == COUNTED
     two = function_of(
         blocks_entry([24], [(0, 0, (3,), (8,))]), Signature(()), ResultTuple((ResultListOf(array_leaf()), array_leaf()))
     )
     listed, array = two()
-    assert listed == list(array) and sys.getrefcount(array) == 2
+    assert listed == list(array) and sys.getrefcount(array) == COUNTED
 
 
 def test_memory_of_results_comes_back() -> None:

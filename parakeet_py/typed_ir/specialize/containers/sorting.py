@@ -10,6 +10,7 @@ found.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 
-ABSENT = "{0} is not in list"
+ABSENT = "{0} is not in list" if sys.version_info < (3, 14) else "list.index(x): x not in list"
 
 
 def _line(s: Context, value: Value) -> ListValue | None:

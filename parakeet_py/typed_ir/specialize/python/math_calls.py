@@ -35,14 +35,24 @@ _GREATEST = {  # the last argument for which the result is finite
 }
 
 
-def _math_unary(prim: str, domain: Callable[[Context, ir.Operand], ir.Operand] | None = None) -> Callable[..., Value]:
+# What numbers in the domain of a function are, as messages say it from Python 3.14 on.
+_POSITIVE, _FINITE, _IN_ONE = "a positive input", "a finite input", "a number in range from -1 up to 1"
+_NO_POLE = "a noninteger or positive integer"
+
+
+def _math_unary(
+    prim: str, domain: Callable[[Context, ir.Operand], ir.Operand] | None = None, expected: str = ""
+) -> Callable[..., Value]:
     """A function of `math`: a float result, ValueError outside the domain, OverflowError when it is infinite."""
 
     def handle(s: Context, value: Value) -> Value:
         b = s.builder
         x = _real(s, value)
         if domain is not None:
-            s.check(domain(s, x), "ValueError", "math domain error")
+            if sys.version_info < (3, 14):
+                s.check(domain(s, x), "ValueError", "math domain error")
+            else:
+                s.check(domain(s, x), "ValueError", f"expected {expected}, got {{0}}", [x])
         result = b.prim(prim, x)
         if prim in _GREATEST:  # a comparison is cheaper than the function, where it is not needed otherwise
             large = b.prim("gt", x, ir.Const(_GREATEST[prim], PYFLOAT), type=PYBOOL)
@@ -92,42 +102,42 @@ def _gamma_is_defined(s: Context, x: ir.Operand) -> ir.Operand:
     return s.builder.logical_and(_no_pole(s, x), s.builder.prim("not", low))
 
 
-for _function, _prim, _domain in (
-    (math.sqrt, "sqrt", _at_least(0.0)),
-    (math.exp, "exp", None),
-    (math.expm1, "expm1", None),
-    (math.log2, "log2", _at_least(0.0, strict=True)),
-    (math.log10, "log10", _at_least(0.0, strict=True)),
-    (math.log1p, "log1p", _at_least(-1.0, strict=True)),
-    (math.sin, "sin", _not_infinite),
-    (math.cos, "cos", _not_infinite),
-    (math.tan, "tan", _not_infinite),
-    (math.asin, "asin", _within_one),
-    (math.acos, "acos", _within_one),
-    (math.atan, "atan", None),
-    (math.sinh, "sinh", None),
-    (math.cosh, "cosh", None),
-    (math.tanh, "tanh", None),
-    (math.asinh, "asinh", None),
-    (math.acosh, "acosh", _at_least(1.0)),
-    (math.atanh, "atanh", _inside_one),
-    (math.gamma, "gamma", _gamma_is_defined),
-    (math.lgamma, "lgamma", _no_pole),
-    (math.erf, "erf", None),
-    (math.erfc, "erfc", None),
-    (math.fabs, "abs", None),
-    (math.cbrt, "cbrt", None),
-    (math.exp2, "exp2", None),
+for _function, _prim, _domain, _expected in (
+    (math.sqrt, "sqrt", _at_least(0.0), "a nonnegative input"),
+    (math.exp, "exp", None, ""),
+    (math.expm1, "expm1", None, ""),
+    (math.log2, "log2", _at_least(0.0, strict=True), _POSITIVE),
+    (math.log10, "log10", _at_least(0.0, strict=True), _POSITIVE),
+    (math.log1p, "log1p", _at_least(-1.0, strict=True), "argument value > -1"),
+    (math.sin, "sin", _not_infinite, _FINITE),
+    (math.cos, "cos", _not_infinite, _FINITE),
+    (math.tan, "tan", _not_infinite, _FINITE),
+    (math.asin, "asin", _within_one, _IN_ONE),
+    (math.acos, "acos", _within_one, _IN_ONE),
+    (math.atan, "atan", None, ""),
+    (math.sinh, "sinh", None, ""),
+    (math.cosh, "cosh", None, ""),
+    (math.tanh, "tanh", None, ""),
+    (math.asinh, "asinh", None, ""),
+    (math.acosh, "acosh", _at_least(1.0), "argument value not less than 1"),
+    (math.atanh, "atanh", _inside_one, "a number between -1 and 1"),
+    (math.gamma, "gamma", _gamma_is_defined, _NO_POLE),
+    (math.lgamma, "lgamma", _no_pole, _NO_POLE),
+    (math.erf, "erf", None, ""),
+    (math.erfc, "erfc", None, ""),
+    (math.fabs, "abs", None, ""),
+    (math.cbrt, "cbrt", None, ""),
+    (math.exp2, "exp2", None, ""),
 ):
-    BUILTINS[_function] = _math_unary(_prim, _domain)
+    BUILTINS[_function] = _math_unary(_prim, _domain, _expected)
 
 
 @builtin(math.log)
 def _log(s: Context, value: Value, base: Value | None = None) -> Value:
-    result = _math_unary("log", _at_least(0.0, strict=True))(s, value)
+    result = _math_unary("log", _at_least(0.0, strict=True), _POSITIVE)(s, value)
     if base is None:
         return result
-    bottom = _math_unary("log", _at_least(0.0, strict=True))(s, base)
+    bottom = _math_unary("log", _at_least(0.0, strict=True), _POSITIVE)(s, base)
     return s.binary("truediv", result, bottom)
 
 

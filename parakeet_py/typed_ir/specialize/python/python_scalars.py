@@ -42,6 +42,10 @@ def python_binary(s: Context, op: str, left: ScalarV, right: ScalarV) -> ScalarV
             raise s.unsupported("complex numbers have no order")
         return ScalarV(compare(s, op, left.operand, right.operand, _TYPES[rank]))
     kind = _TYPES[max(rank, 1)]
+    if rank == 3 and left.dtype != right.dtype and sys.version_info >= (3, 14):
+        found = _complex_and_real(s, op, left.operand, right.operand)
+        if found is not None:
+            return found
     x, y = b.cast(left.operand, kind), b.cast(right.operand, kind)
     match kind.dtype:
         case "int64":
@@ -150,8 +154,7 @@ def _integer(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
             return _quotient(s, x, y)
         case "floordiv" | "mod":
             message = "integer division or modulo by zero" if op == "floordiv" else "integer modulo by zero"
-            if sys.version_info < (3, 14) and op == "floordiv":
-                message = "integer division or modulo by zero"
+            message = message if sys.version_info < (3, 14) else "division by zero"
             s.check(b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", message)
             if not (isinstance(y, ir.Const) and y.value != -1):
                 minimum = ir.Const(-(1 << 63), PYINT)
@@ -262,6 +265,10 @@ def _shift(s: Context, op: str, left: ScalarV, right: ScalarV) -> ScalarV:
     return ScalarV(shifted)
 
 
+_MODULO_BY_ZERO = "float modulo" if sys.version_info < (3, 13) else "float modulo by zero"
+_MODULO_BY_ZERO = _MODULO_BY_ZERO if sys.version_info < (3, 14) else "division by zero"
+
+
 def _float(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     zero = ir.Const(0.0, PYFLOAT)
@@ -276,10 +283,10 @@ def _float(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
             nonzero("float division by zero" if sys.version_info < (3, 14) else "division by zero")
             return ScalarV(b.prim("div", x, y))
         case "floordiv":
-            nonzero("float floor division by zero")
+            nonzero("float floor division by zero" if sys.version_info < (3, 14) else "division by zero")
             return ScalarV(b.prim("floordiv", x, y))
         case "mod":
-            nonzero("float modulo" if sys.version_info < (3, 13) else "float modulo by zero")
+            nonzero(_MODULO_BY_ZERO)
             return ScalarV(b.prim("mod", x, y))
         case "pow":
             return ScalarV(_float_power(s, x, y))
@@ -329,9 +336,9 @@ def _complex_power(s: Context, x: ir.Operand, y: ir.Operand) -> ScalarV:
     rest, power = int(exponent.real), x
     while rest:
         if rest & 1:
-            result = b.prim("mul", result, power)
+            result = _checked_complex(s, "mul", result, power)
         rest >>= 1
-        power = b.prim("mul", power, power) if rest else power
+        power = _checked_complex(s, "mul", power, power) if rest else power
     size = [b.prim("isinf", b.prim(part, result, type=PYFLOAT), type=PYBOOL) for part in ("real", "imag")]
     s.check(b.prim("not", b.logical_or(*size)), "OverflowError", "complex exponentiation")
     return ScalarV(result)
@@ -340,18 +347,90 @@ def _complex_power(s: Context, x: ir.Operand, y: ir.Operand) -> ScalarV:
 def _complex(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV:
     b = s.builder
     match op:
-        case "add" | "sub" | "mul":
+        case "add" | "sub":
             return ScalarV(b.prim(op, x, y))
+        case "mul":
+            return ScalarV(_checked_complex(s, op, x, y))
         case "truediv":
             zero = ir.Const(0j, PYCOMPLEX)
             s.check(
                 b.prim("ne", y, zero, type=PYBOOL), "ZeroDivisionError", "complex division by zero"
                 if sys.version_info < (3, 14) else "division by zero",
             )  # fmt: skip
-            return ScalarV(b.prim("div", x, y))
+            return ScalarV(_checked_complex(s, "div", x, y))
         case "pow":
             return _complex_power(s, x, y)
     raise s.unsupported(f"complex {op} is not compiled")
+
+
+def _complex_and_real(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ScalarV | None:
+    """An operation on a complex and a real number, which are not converted to one type from Python 3.14 on: a real one
+    has no imaginary part whose sign, or infinity, would matter. None for operations that convert."""
+    b = s.builder
+
+    def real(operand: ir.Operand) -> ir.Operand:
+        return b.cast(operand, PYFLOAT)
+
+    def part(name: str, operand: ir.Operand) -> ir.Operand:
+        return b.prim(name, operand, type=PYFLOAT)
+
+    first = ir.dtype_of(x) == "complex128"
+    z, r = (x, real(y)) if first else (y, real(x))
+    re, im = part("real", z), part("imag", z)
+    match op:
+        case "add":
+            parts = b.prim("add", re, r), im
+        case "sub" if first:
+            parts = b.prim("sub", re, r), im
+        case "sub":
+            parts = b.prim("sub", r, re), b.prim("neg", im)
+        case "mul":
+            parts = b.prim("mul", re, r), b.prim("mul", im, r)
+        case "truediv" if first:
+            s.check(b.prim("ne", r, ir.Const(0.0, PYFLOAT), type=PYBOOL), "ZeroDivisionError", "division by zero")
+            parts = b.prim("div", re, r), b.prim("div", im, r)
+        case "truediv":
+            nonzero = b.logical_or(*(b.prim("ne", one, ir.Const(0.0, PYFLOAT), type=PYBOOL) for one in (re, im)))
+            s.check(nonzero, "ZeroDivisionError", "division by zero")
+            parts = _over_complex(s, r, re, im)
+        case _:
+            return None
+    return ScalarV(b.prim("complex", *parts, type=PYCOMPLEX))
+
+
+def _over_complex(s: Context, r: ir.Operand, c: ir.Operand, d: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
+    """r / (c + di), by Smith's method as CPython has it."""
+    b = s.builder
+    first = b.prim("ge", b.prim("abs", c), b.prim("abs", d), type=PYBOOL)
+    larger, smaller = b.prim("select", first, c, d, type=PYFLOAT), b.prim("select", first, d, c, type=PYFLOAT)
+    ratio = b.prim("div", smaller, larger)
+    below = b.prim("add", larger, b.prim("mul", smaller, ratio))
+    minus = b.prim("neg", r)
+    above = b.prim("select", first, r, b.prim("mul", r, ratio), type=PYFLOAT)
+    beside = b.prim("select", first, b.prim("mul", minus, ratio), minus, type=PYFLOAT)
+    ordered = b.logical_and(*(b.prim("not", b.prim("isnan", one, type=PYBOOL)) for one in (c, d)))
+    s.check(ordered, "Deoptimize", _RECOVERED)
+    real, imag = b.prim("div", above, below), b.prim("div", beside, below)
+    _not_recovered(s, real, imag)
+    return real, imag
+
+
+_RECOVERED = "infinities and NaN in complex arithmetic, which Python looks into"
+
+
+def _not_recovered(s: Context, real: ir.Operand, imag: ir.Operand) -> None:
+    """From Python 3.14 on, products and quotients that come out as NaN + NaN i may be infinite or zero nevertheless."""
+    b = s.builder
+    both = b.logical_and(*(b.prim("isnan", one, type=PYBOOL) for one in (real, imag)))
+    s.check(b.prim("not", both), "Deoptimize", _RECOVERED)
+
+
+def _checked_complex(s: Context, op: str, x: ir.Operand, y: ir.Operand) -> ir.Operand:
+    """A product or quotient of complex numbers."""
+    result = s.builder.prim(op, x, y)
+    if sys.version_info >= (3, 14) and not isinstance(result, ir.Const):
+        _not_recovered(s, *(s.builder.prim(part, result, type=PYFLOAT) for part in ("real", "imag")))
+    return result
 
 
 def python_unary(s: Context, op: str, value: ScalarV) -> ScalarV:
