@@ -1,9 +1,9 @@
-# make bench, make test and make lint set up what they need: Python 3.11 to 3.14 and make are enough.
+# make bench, make test and make lint set up what they need: Python 3.11 to 3.15 and make are enough.
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= $(shell for p in python3.13 python3.14 python3.12 python3.11 python3 python; do \
-	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' >/dev/null 2>&1 && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3.13 python3.14 python3.15 python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 16))' >/dev/null 2>&1 && echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 WORKERS ?= 2
@@ -82,7 +82,7 @@ lint: $(VENV)/.test
 	@MYPYPATH=examples $(BIN)/mypy --strict examples tests/typing
 
 $(VENV)/bin/python:
-	@if [ -z "$(PYTHON)" ]; then echo "no Python 3.11 to 3.14 found; set PYTHON=..." >&2; exit 1; fi
+	@if [ -z "$(PYTHON)" ]; then echo "no Python 3.11 to 3.15 found; set PYTHON=..." >&2; exit 1; fi
 	@echo "making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV)
 

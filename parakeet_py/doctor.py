@@ -46,8 +46,8 @@ def examine() -> Iterator[Finding]:
 
 
 def _python() -> tuple[str, bool]:
-    good = (3, 11) <= sys.version_info < (3, 15)
-    return f"{platform.python_version()} on {platform.platform()}" + ("" if good else " (3.11 to 3.14 wanted)"), good
+    good = (3, 11) <= sys.version_info < (3, 16)
+    return f"{platform.python_version()} on {platform.platform()}" + ("" if good else " (3.11 to 3.15 wanted)"), good
 
 
 def _packages() -> tuple[str, bool]:

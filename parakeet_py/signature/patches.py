@@ -4,17 +4,18 @@ The compiler takes `np.sum` for what it is, whatever the module holds under that
 each call would cost more than many calls. Instead, every specialization knows the modules whose names the user's code
 has read (`reads`, kept with the object code), and its gate compares the version tags of their dicts with those at which
 none of these names was replaced: one load and one comparison for each module. CPython gives a dict a new tag whenever
-it changes.
+it changes, up to 3.13. From then on a watcher counts the changes of these modules' dicts, and the count is the tag.
 
 When tags differ, the call arrives at the dispatcher, which looks at the names. If they hold what they held when the
 module was first seen, as when some other name was added, the tags are taken over and the call enters again. If one
 does not, Python runs the call, and so all until the name is restored. Nothing is compiled with a replaced function.
 
-Where Python keeps no such tags (3.14 has none), replaced functions are not seen.
+Where Python has neither, replaced functions are not seen.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import sys
 import types
@@ -36,11 +37,53 @@ class Patched(Exception):
 
 
 def _tag(namespace: dict[str, Any]) -> int:
-    return ctypes.c_uint64.from_address(id(namespace) + _TAG).value
+    return ctypes.c_uint64.from_address(_tag_address(namespace)).value
+
+
+def _tag_address(namespace: dict[str, Any]) -> int:
+    if _watcher is None:
+        return id(namespace) + _TAG
+    return _watcher.address(namespace)
+
+
+class _Watcher:
+    """Counts changes of dicts (`PyDict_AddWatcher`, Python 3.12 and later)."""
+
+    def __init__(self) -> None:
+        self.counts: dict[int, ctypes.c_uint64] = {}  # by the address of the dict, which lives as long as the process
+        kind = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        self.callback = kind(self.count)
+        self.number = ctypes.pythonapi.PyDict_AddWatcher(self.callback)
+        if self.number < 0:
+            raise RuntimeError("all watchers of dicts are in use")
+        atexit.register(ctypes.pythonapi.PyDict_ClearWatcher, self.number)
+
+    def count(self, event: int, namespace: int, key: int, value: int) -> int:
+        found = self.counts.get(namespace)
+        if found is not None:
+            found.value += 1
+        return 0
+
+    def address(self, namespace: dict[str, Any]) -> int:
+        """Where the count of a dict is, which is watched from now on."""
+        if id(namespace) not in self.counts:
+            self.counts[id(namespace)] = ctypes.c_uint64(1)
+            ctypes.pythonapi.PyDict_Watch(self.number, ctypes.py_object(namespace))
+        return ctypes.addressof(self.counts[id(namespace)])
+
+
+def _new_watcher() -> _Watcher | None:
+    try:
+        return _Watcher() if sys.version_info >= (3, 14) else None
+    except (AttributeError, RuntimeError):
+        return None
+
+
+_watcher = _new_watcher()
 
 
 def _has_tags() -> bool:
-    probe: dict[str, Any] = {"a": 1}
+    probe = _probe
     before = _tag(probe)
     unchanged = _tag(probe)
     probe["a"] = 2
@@ -49,6 +92,7 @@ def _has_tags() -> bool:
     return before == unchanged != after != _tag(probe)
 
 
+_probe: dict[str, Any] = {"a": 1}
 HAS_TAGS: Final = _has_tags()
 
 
@@ -122,7 +166,7 @@ class Versions:
     def __init__(self, reads: Sequence[Read]) -> None:
         self.reads = tuple(reads)
         self.namespaces = [vars(sys.modules[module]) for module in modules_of(reads)]  # kept alive
-        self.addresses = [id(namespace) + _TAG for namespace in self.namespaces]
+        self.addresses = list(map(_tag_address, self.namespaces))
         self.known = (ctypes.c_uint64 * max(1, len(self.namespaces)))()
         self.accept()
 

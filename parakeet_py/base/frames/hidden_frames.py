@@ -35,9 +35,11 @@ from typing import Any, Final, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 15)
+_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 16)
 _SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_BACK: Final = 3 if sys.version_info < (3, 13) else 4  # units of a jump back, with RESUME and its cache
+_OF_RESUME: Final = 1 if sys.version_info < (3, 15) else 2  # units, with its cache
+_OF_JUMP: Final = 2 if sys.version_info < (3, 13) else 3  # units of a jump back, with its cache and a long argument
+_BACK: Final = _OF_RESUME + _OF_JUMP
 _RETURNS: Final = [opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in opcode.opmap]
 _NO_PLACE: Final = 0x80 | 15 << 3  # an entry of the table of positions, for up to eight units, less one
 _Range = tuple[int, int, int, int]  # of an exception table: units from, so many; the handler; depth and flag
@@ -56,9 +58,10 @@ def _hidden(code: CodeType) -> CodeType:
     body = bytearray(code.co_code)
     size = len(body) // 2
     begin = next(at for at in range(0, len(body), 2) if body[at] == opcode.opmap["RESUME"])
-    body[begin : begin + 2] = _instruction("NOP")
+    body[begin : begin + 2 * _OF_RESUME] = _instruction("NOP") * _OF_RESUME
     leave = 2 + size + _BACK
-    units = _far("JUMP_FORWARD", size) + body + _instruction("RESUME") + _far("JUMP_BACKWARD", size + _BACK)
+    units = _far("JUMP_FORWARD", size) + body + _instruction("RESUME") + bytes(2 * _OF_RESUME - 2)
+    units += _far("JUMP_BACKWARD", size + _BACK)
     units += bytes(2 * leave - len(units)) + _instruction("RERAISE")
     if not _move_returns(units, 2 + size):
         return code

@@ -4,7 +4,7 @@ Every block runs once on a stack of expressions (`bytecode_stack`). At its end, 
 the same on all ways to the next one: values that meet need no patterns, and conditional expressions are conditional
 assignments, of which `bytecode_tidy` makes expressions again where that is the same.
 
-Opcodes of CPython 3.11 to 3.14 are named here side by side; what is not known raises `Unknown`.
+Opcodes of CPython 3.11 to 3.15 are named here side by side; what is not known raises `Unknown`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,11 @@ _NOTHING = {
     "RESUME", "NOP", "CACHE", "PRECALL", "MAKE_CELL", "COPY_FREE_VARS", "TO_BOOL", "NOT_TAKEN",
     "EXTENDED_ARG", "SETUP_ANNOTATIONS", "GEN_START",
 }  # fmt: skip
-_COMMON = ("AssertionError", "NotImplementedError", "tuple", "all", "any")  # the operands of LOAD_COMMON_CONSTANT
+# The operands of LOAD_COMMON_CONSTANT: builtins, and values.
+_COMMON = ("AssertionError", "NotImplementedError", "tuple", "all", "any", "list", "set")
+_COMMON_VALUES = (None, "", True, False, -1)
+# Places on the stack that a loop's iterator takes.
+_OF_ITERATOR = 1 if sys.version_info < (3, 15) else 2
 # What the instructions that have no counterpart here stand for in the source.
 _WORDS = {
     "LOAD_BUILD_CLASS": "a class cannot be defined in an accelerated function",
@@ -117,8 +121,9 @@ def _without_sends(instructions: list[dis.Instruction]) -> Iterator[dis.Instruct
 
 
 def _without_shortcuts(instructions: list[dis.Instruction]) -> list[dis.Instruction]:
-    """The instructions without what Python 3.14 writes twice or in parts: calls of `all`, `any` and `tuple` on a
-    generator have a loop of their own beside the call, taken if these are the builtins; `with` asks for its methods."""
+    """The instructions without what Python writes twice or in parts from 3.14 on: calls of `all`, `any` and `tuple` on
+    a generator have a loop of their own beside the call, taken if these are the builtins; `with` asks for its methods.
+    In 3.15, GET_ITER is for `yield from` too."""
     found: list[dis.Instruction] = []
     index = 0
     while index < len(instructions):
@@ -131,6 +136,9 @@ def _without_shortcuts(instructions: list[dis.Instruction]) -> list[dis.Instruct
         elif names == ["COPY", "LOAD_SPECIAL", "SWAP", "SWAP", "LOAD_SPECIAL", "CALL"]:
             found.append(instructions[index]._replace(opname="BEFORE_WITH", opcode=dis.opmap["NOP"]))
             index += 6
+        elif names[0] == "GET_ITER" and names[2:3] == ["SEND"]:
+            found.append(instructions[index]._replace(opname="GET_YIELD_FROM_ITER"))
+            index += 1
         else:
             found.append(instructions[index])
             index += 1
@@ -184,7 +192,7 @@ class _Run(Stack):
         """Whether the instruction ends the block by going elsewhere."""
         name = at.opname
         if name == "FOR_ITER":
-            iterating = self.stack[-1]
+            iterating = self.stack[-_OF_ITERATOR]
             if not isinstance(iterating, Iterating):
                 raise Unknown("an iterator that is no `for` loop's", self.place)
             self.node.iterable = iterating.value
@@ -314,6 +322,9 @@ class _Run(Stack):
                 self.push(ast.Name("AssertionError", ast.Load()))
                 self.stack[-1].is_assertion = True  # type: ignore[attr-defined]
             case "LOAD_COMMON_CONSTANT":
+                if count >= len(_COMMON):
+                    self.stack.append(self.constant(_COMMON_VALUES[count - len(_COMMON)]))
+                    return
                 self.push(ast.Name(_COMMON[count], ast.Load()))
                 self.stack[-1].is_assertion = count == 0  # type: ignore[attr-defined]
             case "LOAD_CONST" | "LOAD_SMALL_INT":
@@ -432,10 +443,15 @@ class _Run(Stack):
             case "CALL_FUNCTION_EX":
                 self.call_starred(bool(count & 1) if sys.version_info < (3, 14) else self.has_keywords())
             case "GET_ITER":
-                self.push(Iterating(self.pop()))
+                if not isinstance(self.stack[-1], Iterating):  # as what a generator's function is called with
+                    self.push(Iterating(self.pop()))
+                self.stack += [Null()] * (_OF_ITERATOR - 1)
                 self.node.begins = True
-            case "POP_TOP" | "POP_ITER":
+            case "POP_TOP":
                 self.discard(self.stack.pop())
+            case "POP_ITER":
+                for _ in range(_OF_ITERATOR):
+                    self.discard(self.stack.pop())
             case "END_FOR":
                 del self.stack[-2 if sys.version_info < (3, 13) else -1 :]
             case "COPY":

@@ -241,8 +241,8 @@ class Stack:
             self.emit(ExitWith())
             self.push(ast.Constant(None))
             return
-        if isinstance(first, Made) and isinstance(second, Iterating):
-            self.stack.append(comprehension(first, second.value))
+        if isinstance(first, Made) and not isinstance(second, Null) and not count:
+            self.stack.append(comprehension(first, second.value if isinstance(second, Iterating) else second))
             return
         if isinstance(second, Made) and not isinstance(first, Null) and not count:
             second.decorators = [self.plain(first), *second.decorators]
