@@ -85,12 +85,12 @@ class _Log:
         fresh = list(functions)
         self.known += fresh
         if self.process != os.getpid():
-            self.process = os.getpid()
-            self.begin()
+            forked, self.process = self.process != 0, os.getpid()
+            self.begin(forked)
             fresh = self.known
         self.write(fresh)
 
-    def begin(self) -> None:
+    def begin(self, forked: bool) -> None:
         raise NotImplementedError
 
     def write(self, functions: Sequence[Named]) -> None:
@@ -98,8 +98,10 @@ class _Log:
 
 
 class _Map(_Log):
-    def begin(self) -> None:
+    def begin(self, forked: bool) -> None:
         self.entry = getattr(ctypes.pythonapi, "PyUnstable_WritePerfMapEntry", None)
+        if forked and self.entry is not None:  # Python 3.14 goes on with the parent's file
+            ctypes.pythonapi.PyUnstable_PerfMapState_Fini()
         if self.entry is not None:
             self.entry.argtypes = (ctypes.c_void_p, ctypes.c_uint, ctypes.c_char_p)
 
@@ -115,7 +117,7 @@ class _Map(_Log):
 class _Dump(_Log):
     file: BinaryIO
 
-    def begin(self) -> None:
+    def begin(self, forked: bool) -> None:
         import platform
         import tempfile
 
