@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ FUNCTIONS = {
     "insort_left": bisect.insort_left,
     "insort_right": bisect.insort_right,
 }
+
+_NEGATIVE = "lo must be non-negative" if sys.version_info < (3, 15) else "lo cannot be negative"
 
 
 def change(s: Context, grown: Value, name: str, function: Value, args: Sequence[Value]) -> list[Value]:
@@ -83,7 +86,7 @@ def _place(side: str) -> Callable[..., Value]:
         ):
             raise s.hand_back("bisect of such a sequence")
         if lo is not None:
-            s.check(s.truth(s.compare("ge", low, py(0))), "ValueError", "lo must be non-negative")
+            s.check(s.truth(s.compare("ge", low, py(0))), "ValueError", _NEGATIVE)
         if empty:  # any item that is looked at is out of range
             s.check(s.truth(s.compare("ge", low, high)), "IndexError", "list index out of range")
             return low
