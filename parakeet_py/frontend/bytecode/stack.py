@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import re
 import sys
 from collections.abc import Callable
 from types import CodeType
@@ -133,9 +134,7 @@ class Stack:
         if isinstance(raw, Kept):
             return
         if isinstance(raw, InPlace):
-            if ast.dump(raw.left).replace("Load()", "") == ast.dump(target).replace("Store()", "").replace(
-                "Load()", ""
-            ):
+            if without_context(raw.left) == without_context(target):
                 assert isinstance(target, ast.Name | ast.Attribute | ast.Subscript)
                 self.flush(names=True)
                 self.emit(ast.AugAssign(target, raw.op, raw.right))
@@ -311,6 +310,11 @@ def definition(name: str, made: Made, decorators: list[ast.expr]) -> ast.Functio
     if sys.version_info >= (3, 12):
         found.type_params = []
     return found
+
+
+def without_context(node: ast.expr) -> str:
+    """What a node says, whether it is loaded or stored to."""
+    return re.sub(r"(, )?ctx=\w+\(\)", "", ast.dump(node))
 
 
 def load(target: ast.expr) -> ast.Name:
