@@ -74,7 +74,7 @@ class Dispatcher(Compiling):
         # A call in progress that is not positional: its positional form, and how it was made.
         self.raw: tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]] | None = None
         self.plain = takes_positions_only(function.__code__)
-        self.forms = FormsOfCalls()
+        self.forms = FormsOfCalls(function)
         self.left: Any = None  # calls that teams have left to the CPU, see `cpu_only_calls`
         self.framed: Any = None  # takes calls while there is a profiler
         extensions.watchers.add(self)
@@ -143,7 +143,7 @@ class Dispatcher(Compiling):
                 self.went_well(normal)
             return result
         if self.inner is not None or kwargs or len(normal) != len(args):
-            if self.inner is None and self.forms.counted(args, kwargs):
+            if self.forms.counted(args, kwargs):
                 self.open_form(args, kwargs)
             self.raw = normal, args, kwargs
             tracing.go_on()
@@ -172,8 +172,14 @@ class Dispatcher(Compiling):
 
     @hidden
     def call_positional(self, *normal: Any) -> Any:
-        """`call_normal`, given the arguments one by one."""
-        return self.call_normal(normal)
+        """`call_normal`, given the arguments one by one, of a call that may have passed no dispatcher."""
+        if self.raw is not None or not self.forms.forms:
+            return self.call_normal(normal)
+        self.raw = normal, *self.forms.of_last(normal)
+        try:
+            return self.call_normal(normal)
+        finally:
+            self.raw = None
 
     @hidden
     def call_normal(self, normal: tuple[Any, ...]) -> Any:
@@ -291,7 +297,7 @@ class Dispatcher(Compiling):
         with self.after_python():
             if self.lock.acquire(blocking=False):
                 try:
-                    self.forms.open(self.function, self.instance, args, kwargs)
+                    self.forms.open(self.instance, self.inner, args, kwargs)
                 finally:
                     self.lock.release()
 
@@ -335,6 +341,8 @@ class Dispatcher(Compiling):
             gates = [gate, *(one for one in gates if one not in like)]
         elif gate not in gates:
             gates.append(gate)
+        if self.inner is not None:
+            gates.sort(key=self.forms.gates.__contains__)  # machine code is behind those
         self.leave_first_calls()
         install(self.instance, gates)
 

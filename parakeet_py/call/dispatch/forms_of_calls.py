@@ -6,10 +6,13 @@ brings them into it (`llvm.entry.positional_gate`), so that they do not pass the
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, Final
 
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
+from parakeet_py.signature.positional import VARARGS, VARKEYWORDS, parameter_names
 
 ENOUGH: Final = 4  # calls of a form that have passed the dispatcher
 MAX_FORMS: Final = 8  # that have gates, of one function
@@ -21,14 +24,18 @@ class FormsOfCalls:
     Attributes
     ----------
     counts : by arguments given by position, and names of the others; of forms with gates, `ENOUGH`
-    gates : how many forms have gates
+    forms, gates : those that have gates
+    last : the form of the call that a gate has taken last, a number
     """
 
-    __slots__ = ("counts", "gates")
+    __slots__ = ("counts", "forms", "function", "gates", "last")
 
-    def __init__(self) -> None:
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
         self.counts: dict[tuple[int, tuple[str, ...]], int] = {}
-        self.gates = 0
+        self.forms: list[tuple[int, tuple[str, ...]]] = []
+        self.gates: list[Any] = []
+        self.last = ctypes.c_int64()
 
     def counted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Have there been enough calls of this form, with this one, that it should get a gate?"""
@@ -39,20 +46,31 @@ class FormsOfCalls:
         self.counts[form] = count
         return count == ENOUGH
 
-    def open(self, function: FunctionType, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Let a gate take the calls of a form; if there is no machine code yet, count anew. The caller has the lock."""
+    def open(self, instance: Any, inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Let a gate take the calls of a form; if there is no machine code yet, count anew. The caller has the lock.
+
+        `inner`: what takes calls in positional form, if the function itself cannot.
+        """
         from parakeet_py.llvm.entry.positional_gate import MAX_PARAMETERS, PositionalGate
 
-        names = tuple(kwargs)
+        form = len(args), tuple(kwargs)
+        code = self.function.__code__
+        target = instance if inner is None else inner
+        if all(isinstance(gate, Plain | PositionalGate) for gate in gates_of(target)):
+            self.counts[form] = 0
+            return
+        few = code.co_argcount + code.co_kwonlyargcount <= MAX_PARAMETERS and len(self.forms) < MAX_FORMS
+        if not few or code.co_flags & (VARARGS | VARKEYWORDS) or any(type(name) is not str for name in kwargs):
+            return
+        gate = PositionalGate(self.function, target, *form, len(self.forms), self.last)
+        self.forms.append(form)
+        self.gates.append(gate)
         gates = gates_of(instance)
-        native = [gate for gate in gates if not isinstance(gate, Plain | PositionalGate)]
-        if not native:
-            self.counts[len(args), names] = 0
-            return
-        known = all(type(name) is str for name in names) and function.__code__.co_argcount <= MAX_PARAMETERS
-        if not known or self.gates >= MAX_FORMS:
-            return
-        self.gates += 1
-        gate = PositionalGate(function, instance, len(args), names)
-        lasting = [one for one in gates if isinstance(one, Plain) and one.is_lasting]
-        install(instance, [*lasting, gate, *(one for one in gates if one not in lasting)])
+        first = [one for one in gates if isinstance(one, Plain) and (one.is_lasting or inner is not None)]
+        install(instance, [*first, gate, *(one for one in gates if one not in first)])
+
+    def of_last(self, normal: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A call in positional form that a gate has brought into it just now, as it was made."""
+        given, names = self.forms[self.last.value]
+        places = parameter_names(self.function.__code__)
+        return tuple(normal[:given]), {name: normal[places.index(name)] for name in names}

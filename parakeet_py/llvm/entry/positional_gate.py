@@ -6,9 +6,9 @@
 
 The entry stubs of machine code take calls in positional form only. A call in another form would reach the dispatcher,
 which brings it into that form in Python and lets it enter again: some two microseconds. This gate does the same for one
-form of calls, so many arguments by position and these keyword names in this order, and enters `target` anew, the
-decorated function itself. It lets calls pass when the function has got other defaults, and, as other gates do, while an
-`options` block is open anywhere or the thread is traced or profiled.
+form of calls, so many arguments by position and these keyword names in this order, and enters `target`, the decorated
+function itself or what takes calls in positional form for it. It lets calls pass when the function has got other
+defaults, and, as other gates do, while an `options` block is open anywhere or the thread is traced or profiled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from parakeet_py.llvm.runtime.native_runtime import support_code
 from parakeet_py.llvm.runtime.object_layout import Layout, check_layout
 
 MAX_PARAMETERS: Final = 16
-_DEFAULT: Final = -1  # the source of a parameter that gets its default
+_DEFAULT, _KEYWORD_DEFAULT = -1, -2  # the source of a parameter that gets its default
+_CALLED: Final = ("PyObject_Vectorcall", "PyThreadState_Get", "PyDict_GetItem")
 _Words = ctypes.c_int64 * MAX_PARAMETERS
 
 
@@ -36,44 +37,66 @@ class PositionalGate(ctypes.Structure):
 
     Parameters
     ----------
-    function : whose parameters can all be given by position, at most `MAX_PARAMETERS`
+    function : without `*args` and `**kwargs`, with at most `MAX_PARAMETERS` parameters
     target : what is called in positional form
     given : how many arguments are given by position
     names : of those given by keyword, in order; with the defaults they make a call that Python accepts
+    form, last : a number for this form, which is put into `last` with each call it takes
     """
 
     _fields_ = (
         ("function", ctypes.c_int64),
         ("defaults", ctypes.c_int64),
+        ("keyword_defaults", ctypes.c_int64),
         ("target", ctypes.c_int64),
         ("next_code", ctypes.c_int64),
         ("next_object", ctypes.c_int64),
         ("given", ctypes.c_int64),
         ("named", ctypes.c_int64),
         ("count", ctypes.c_int64),
+        ("form", ctypes.c_int64),
+        ("last", ctypes.c_int64),
+        ("parameters", _Words),
         ("names", _Words),
         ("sources", _Words),
         ("fixed", _Words),
     )
 
-    def __init__(self, function: FunctionType, target: Any, given: int, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        target: Any,
+        given: int,
+        names: tuple[str, ...],
+        form: int = 0,
+        last: ctypes.c_int64 | None = None,
+    ) -> None:
         super().__init__()
-        defaults = function.__defaults__
-        self._kept: list[object] = [function, target, names, defaults]
+        code, defaults, named = function.__code__, function.__defaults__, function.__kwdefaults__
+        last = ctypes.c_int64() if last is None else last
+        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self._kept: list[object] = [function, target, names, defaults, named, last, parameters]
         self.function, self.target = id(function), id(target)
         self.defaults = 0 if defaults is None else id(defaults)
-        self.given, self.named, self.count = given, len(names), function.__code__.co_argcount
-        first = self.count - len(defaults or ())  # parameter with a default
+        self.keyword_defaults = 0 if named is None else id(named)
+        self.given, self.named, self.count = given, len(names), len(parameters)
+        self.form, self.last = form, ctypes.addressof(last)
+        first = code.co_argcount - len(defaults or ())  # parameter with a default
         for place, name in enumerate(names):
             self.names[place] = id(name)
-        for place, name in enumerate(function.__code__.co_varnames[: self.count]):
+        for place, name in enumerate(parameters):
+            self.parameters[place] = id(name)
             if place < given:
                 self.sources[place] = place
-            elif name in names:
+                continue
+            if name in names:
                 self.sources[place] = given + names.index(name)
-            else:
-                assert defaults is not None
-                self.sources[place], self.fixed[place] = _DEFAULT, id(defaults[place - first])
+                continue
+            of_position = place < code.co_argcount
+            value = (defaults or ())[place - first] if of_position else (named or {})[name]
+            self._kept.append(value)
+            self.sources[place] = _DEFAULT if of_position else _KEYWORD_DEFAULT
+            self.fixed[place] = id(value)
         self.follow(function)
 
     @property
@@ -106,7 +129,7 @@ def _vectorcall() -> int:
 @lru_cache(maxsize=1)
 def _code() -> dict[str, int]:
     check_layout()
-    known = {f"gate.{name}": _address_of(name) for name in ("PyObject_Vectorcall", "PyThreadState_Get")}
+    known = {f"gate.{name}": _address_of(name) for name in _CALLED}
     known["gate.open_blocks"] = settings.open_blocks_address()
     known["gate.tools"] = tracing.places_address()
     names = ("gate.positional", "gate.positional_first")
@@ -116,6 +139,7 @@ def _code() -> dict[str, int]:
 _CODE = Source(
     """
 def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr: ...
+def PyDict_GetItem(mapping: ptr, key: ptr) -> ptr: ...
 open_blocks: extern
 
 # Where the calls of a decorated function enter whose first gate this is.
@@ -137,7 +161,9 @@ def positional(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     given = nargsf & ARGUMENTS
     if (elsewhere != 0) | (given != record.GIVEN.i64) | (keywords != record.NAMED.i64):
         return go_on(record, arguments, nargsf, names)
-    if record.FUNCTION.ptr.FUNCTION_DEFAULTS.ptr != record.DEFAULTS.ptr:
+    function = record.FUNCTION.ptr
+    named = record.KEYWORD_DEFAULTS.ptr
+    if function.FUNCTION_DEFAULTS.ptr != record.DEFAULTS.ptr or function.FUNCTION_KEYWORD_DEFAULTS.ptr != named:
         return go_on(record, arguments, nargsf, names)
     k = 0
     while k < keywords:
@@ -148,10 +174,14 @@ def positional(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     while k < record.COUNT.i64:
         source = record.SOURCES.i64[k]
         if source < 0:
-            values.ptr[k] = record.FIXED.ptr[k]
+            value = record.FIXED.ptr[k]
+            if source == KEYWORD_DEFAULT and PyDict_GetItem(named, record.PARAMETERS.ptr[k]) != value:
+                return go_on(record, arguments, nargsf, names)
+            values.ptr[k] = value
         else:
             values.ptr[k] = arguments.ptr[source]
         k += 1
+    record.LAST.ptr.i64 = record.FORM.i64
     return PyObject_Vectorcall(record.TARGET.ptr, values, record.COUNT.i64, null)
 """,
     {
@@ -159,6 +189,8 @@ def positional(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
         **{name.upper(): getattr(PositionalGate, name).offset for name, _ in PositionalGate._fields_},
         "FIRST": FIRST_OFFSET,
         "FUNCTION_DEFAULTS": Layout.FUNCTION_DEFAULTS,
+        "FUNCTION_KEYWORD_DEFAULTS": Layout.FUNCTION_KEYWORD_DEFAULTS,
+        "KEYWORD_DEFAULT": _KEYWORD_DEFAULT,
         "ARGUMENTS": (1 << 63) - 1,  # the flag of vectorcalls is off
         "VALUES": MAX_PARAMETERS,
     },

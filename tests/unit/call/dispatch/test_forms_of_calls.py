@@ -22,11 +22,14 @@ def given(a: Any, b: Any = TWO, c: Any = THREE) -> Any:
     return a, b, c
 
 
+FUNCTION: Any = given
+
+
 def behind(*forms: tuple[int, tuple[str, ...]]) -> tuple[Any, list[Any]]:
     """A function with gates for some forms of calls, and what arrives behind them."""
     arrived: list[Any] = []
     instance = AcceleratedFunction(given, lambda *args, **kwargs: arrived.append((args, kwargs)))
-    install(instance, [PositionalGate(given, instance, *form) for form in forms])
+    install(instance, [PositionalGate(FUNCTION, instance, *form) for form in forms])
     return instance, arrived
 
 
@@ -98,7 +101,7 @@ def test_calls_of_a_form_that_come_again_do_not_reach_the_dispatcher(entered: li
     def scaled(x: Any, factor: Any = 2.0, offset: Any = 1.0) -> Any:
         return x * factor + offset
 
-    fast = accelerate(scaled, when="now")
+    fast: Any = accelerate(scaled, when="now")
     x = np.arange(5.0)
     for _ in range(ENOUGH + 1):
         for kwargs in ({}, {"factor": 3.0}, {"offset": 4.0, "factor": 5.0}):
@@ -115,6 +118,50 @@ def test_calls_of_a_form_that_come_again_do_not_reach_the_dispatcher(entered: li
     scaled.__defaults__ = (7.0, 8.0)
     assert np.array_equal(fast(x), x * 7.0 + 8.0)
     assert np.array_equal(fast(x, factor=3.0), x * 3.0 + 8.0)
+
+
+def test_what_only_keywords_reach(entered: list[Any]) -> None:
+    def scaled(x: Any, *, factor: Any = 2.0, offset: Any) -> Any:
+        return x * factor + offset
+
+    fast: Any = accelerate(scaled, when="now")
+    x = np.arange(5.0)
+    calls: list[dict[str, Any]] = [{"offset": 1.0}, {"offset": 1.0, "factor": 3.0}]
+    for _ in range(ENOUGH + 1):
+        for kwargs in calls:
+            assert np.array_equal(fast(x, **kwargs), scaled(x, **kwargs))
+    entered.clear()
+    for kwargs in calls:
+        assert np.array_equal(fast(x, **kwargs), scaled(x, **kwargs))
+    assert not entered
+    other = x.astype("f4")
+    assert fast(other, offset=1.0).dtype == "f4" and not entered  # is compiled without being brought into another form
+    for args, kwargs in (((x,), {}), ((x, 2.0), {"offset": 1.0}), ((x,), {"offset": 1.0, "other": 2.0})):
+        with pytest.raises(TypeError) as expected:
+            scaled(*args, **kwargs)
+        with pytest.raises(TypeError) as found:
+            fast(*args, **kwargs)
+        assert str(found.value) == str(expected.value)
+    assert scaled.__kwdefaults__ is not None
+    scaled.__kwdefaults__["factor"] = 5.0
+    assert np.array_equal(fast(x, offset=1.0), x * 5.0 + 1.0)
+    scaled.__kwdefaults__ = {"factor": 6.0, "offset": 7.0}
+    assert np.array_equal(fast(x, offset=1.0), x * 6.0 + 1.0) and np.array_equal(fast(x), x * 6.0 + 7.0)
+    scaled.__kwdefaults__ = None
+    with pytest.raises(TypeError):
+        fast(x, offset=1.0)
+
+
+def test_calls_that_python_runs_keep_their_form() -> None:
+    def first(x: Any, *, key: Any = None, default: Any = 0) -> Any:
+        return x[0] if key is None else default
+
+    fast: Any = accelerate(first, when="pays")
+    fast.compile(np.ones(3))
+    for _ in range(50):
+        assert fast(np.ones(3)) == 1 and fast([2, 3]) == 2 and fast("text") == "t" and fast((4,), default=5) == 4
+    with pytest.raises(IndexError):
+        fast([])
 
 
 def test_gates_are_few_and_come_with_machine_code() -> None:
