@@ -21,11 +21,12 @@ ON_GPU = python="$(READY)"; if [ -z "$$python" ]; then python=$(BIN)/python; $(M
 
 MINUTES ?= 30
 
-.PHONY: help bench cold results docs site fuzz strangers test test-gpu bench-gpu lint house clean
+.PHONY: help bench npbench cold results docs site fuzz strangers test test-gpu bench-gpu lint house clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make bench   install, then compare with NumPy, numba and C (about two minutes)"
+	@echo "make npbench NPBENCH=PATH   the programs of a checkout of NPBench, unmodified, beside NumPy, numba and others"
 	@echo "make cold    imports, first calls and small calls in fresh processes"
 	@echo "make results measure sizes M and L on a quiet machine, update README.md and benchmarks/results"
 	@echo "make test    install, then run the tests"
@@ -41,6 +42,10 @@ help:
 
 bench: $(VENV)/.bench
 	@$(BIN)/parakeet bench $(ARGS)
+
+npbench: $(VENV)/.bench
+	@if [ -z "$(NPBENCH)" ]; then echo "set NPBENCH= to a checkout of https://github.com/spcl/npbench" >&2; exit 2; fi
+	@$(BIN)/parakeet bench --npbench "$(NPBENCH)" --json build/npbench.json $(ARGS)
 
 cold: $(VENV)/.bench
 	@$(BIN)/parakeet bench --cold $(ARGS)

@@ -70,13 +70,25 @@ def bench(
         str | None,
         typer.Option(help="Percents, such as 0,50,100: time at each share of the devices instead, and as chosen."),
     ] = None,
-    budget: Annotated[float, typer.Option(help="Seconds for the whole run, roughly.")] = 140.0,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds for the whole run, roughly: 140, for --npbench 3600.")
+    ] = None,
     cold: Annotated[
         bool, typer.Option("--cold", help="Measure fresh processes instead: imports, first and small calls.")
     ] = False,
     small: Annotated[
         bool, typer.Option("--small", help="Measure calls of 200 idioms on 1 to 10,000 elements instead.")
     ] = False,
+    npbench: Annotated[
+        Path | None, typer.Option(help="Run the programs of this checkout of NPBench, unmodified, instead.")
+    ] = None,
+    npbench_programs: Annotated[
+        str | None, typer.Option("--programs", help="With --npbench: its programs, separated by commas.")
+    ] = None,
+    presets: Annotated[
+        str | None,
+        typer.Option(help="With --npbench: presets, such as S,M. Default: M, of eight programs S."),
+    ] = None,
     timeline: Annotated[
         Path | None,
         typer.Option(help="Write what a call does on the devices when, instead: FILE.json, for ui.perfetto.dev."),
@@ -90,9 +102,15 @@ def bench(
     from rich.console import Console
 
     console = Console()
+    if npbench is not None:
+        chosen = [*(names or []), *_listed(npbench_programs)]
+        _bench_npbench(console, npbench, chosen, _listed(presets), peers, threads, budget, json_file, readme)
+        return
+    if npbench_programs or presets:
+        raise _fail("--programs and --presets are for --npbench; the programs of this package are named as arguments")
     if devices != "cpu" and peers is None:
         peers = "numpy"
-    settings, programs = _bench_settings(names, size, threads, peers, budget, devices)
+    settings, programs = _bench_settings(names, size, threads, peers, 140.0 if budget is None else budget, devices)
     if list_programs:
         for program in programs:
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
@@ -290,6 +308,65 @@ def _bench_small(console: Console, settings: Any, json_file: Path | None, readme
         small_calls.write_json(json_file, cells)
     if readme is not None:
         replace_between(readme, small_calls.BEGIN, small_calls.END, small_calls.markdown(cells))
+
+
+def _listed(text: str | None) -> list[str]:
+    """The names in a list separated by commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _bench_npbench(
+    console: Console,
+    path: Path,
+    names: list[str],
+    presets: list[str],
+    peers: str | None,
+    threads: int | None,
+    budget: float | None,
+    json_file: Path | None,
+    readme: Path | None,
+) -> None:
+    """`bench --npbench`: the programs of a checkout, each in child processes."""
+    from rich.console import Console
+
+    from parakeet_py.base.config import available_cpus
+    from parakeet_py.bench.load import busy_processors
+    from parakeet_py.bench.npbench import checkout, report, runner, systems
+    from parakeet_py.bench.report import replace_between
+
+    try:
+        programs = checkout.programs(path, names)
+        checkout.check_presets(programs, presets)
+    except checkout.CheckoutError as error:
+        raise _fail(f"--npbench: {error}") from None
+    asked = [name for name in _listed(peers) if name not in ("numpy", systems.OURS)]
+    if unknown := [name for name in asked if name not in systems.RIVALS]:
+        raise _fail(f"no peer {', '.join(unknown)} for --npbench; there are numpy, {', '.join(systems.RIVALS)}")
+    if missing := [name for name in asked if not systems.is_installed(name)]:
+        raise _fail(f"--peers: {', '.join(missing)} is not installed")
+    there = [name for name in systems.RIVALS if systems.is_installed(name)]
+    settings = runner.Settings(
+        tuple(name for name in there if peers is None or name in asked),
+        tuple(presets),
+        threads or available_cpus(),
+        3600.0 if budget is None else budget,
+    )
+    load = busy_processors()
+    count = len(programs) * max(1, len(presets))
+    rows = _with_progress(2 * count, lambda tell: runner.run(programs, settings, tell))
+    if not console.is_terminal:
+        console = Console(width=150)
+    console.print(report.table(rows, settings))
+    for line in (*report.summary(rows), *report.notes(rows)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if load is not None and load >= 0.5:
+        console.print(f"{load:.1f} other processes were busy at the start: only ratios mean something", style="dim")
+    if json_file is not None:
+        report.write_json(json_file, rows, settings, load)
+    if readme is not None:
+        replace_between(readme, report.BEGIN, report.END, report.markdown(rows, settings, load))
+    if any(row.findings["numpy"].status in ("WRONG", "error", "timeout") for row in rows):
+        raise typer.Exit(1)
 
 
 def _bench_cold(console: Console, programs: list[str], settings: Any, json_file: Path | None) -> None:

@@ -7,6 +7,7 @@
     compare.py    is this result NumPy's result
     runner.py     interleaved measurement of all implementations in one process
     cold.py       import time, first calls, small calls and small functions in fresh processes
+    npbench/       the programs of a checkout of NPBench, which is not part of this package
     report.py, plot.py    table, JSON, README section, PNG and HTML
 
 Nothing here is imported by the compiler.

@@ -245,7 +245,7 @@ def _repeat(program: Program, arguments: Arguments, candidate: _Candidate) -> in
 
 
 def _turn(program: Program, arguments: Arguments, candidate: _Candidate) -> None:
-    _settle()
+    settle()
     warming = _sample(program, arguments, candidate)
     if warming >= LONG_CALL:
         candidate.measurement.samples.append(warming)
@@ -254,8 +254,8 @@ def _turn(program: Program, arguments: Arguments, candidate: _Candidate) -> None
         candidate.measurement.samples.append(_sample(program, arguments, candidate))
 
 
-def _settle() -> None:
-    """Sleep until the other threads of this process do so too."""
+def settle() -> None:
+    """Sleep until the other threads of this process do so too, for at most `LONGEST_PAUSE`."""
     deadline = time.perf_counter() + LONGEST_PAUSE
     idle = False
     while not idle and time.perf_counter() < deadline:
