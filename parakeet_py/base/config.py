@@ -62,7 +62,8 @@ class Config:
     when : compile "now", at the first call, or when it "pays" (PARAKEET_WHEN)
     tiers : make the code of a first call quickly, and optimise it when calls have taken as long (PARAKEET_TIERS)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
-    perf : "map" or "jitdump": write names of machine code where `perf` finds them (PARAKEET_PERF)
+    perf : "map" or "jitdump": write names of machine code where `perf` finds them; "gdb": tell debuggers of names and
+        lines (PARAKEET_PERF)
     """
 
     threads: int | None = None
@@ -97,8 +98,8 @@ class Config:
             raise ValueError(f"check must be between 0 and 2, not {self.check}")
         if self.when not in ("now", "pays"):
             raise ValueError(f"when is 'now' or 'pays', not {self.when!r}")
-        if self.perf not in ("", "map", "jitdump"):
-            raise ValueError(f"perf is 'map' or 'jitdump', not {self.perf!r}")
+        if self.perf not in ("", "map", "jitdump", "gdb"):
+            raise ValueError(f"perf is 'map', 'jitdump' or 'gdb', not {self.perf!r}")
         if not 0 <= self.debug <= 4:
             raise ValueError(f"debug must be between 0 and 4, not {self.debug}")
 

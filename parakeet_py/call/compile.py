@@ -289,13 +289,16 @@ def generate_llvm(
     It is `checked` as the settings it was compiled for say, if that is not given. With `limits`, the gate takes calls
     as that of quick code does.
     """
+    from parakeet_py.llvm.codegen.builder import Locations
     from parakeet_py.llvm.codegen.module import generate
     from parakeet_py.llvm.engine import compiler
     from parakeet_py.llvm.entry.stub_text import gate_ir
 
     config = compiled.config
     checked = config.checked if checked is None else checked
-    code = generate(compiled.imp, compiler.host(), contract=config.contract, fastmath=config.fastmath, checked=checked)
+    located = Locations(compiled.template.filename, "FullDebug") if config.perf == "gdb" else None
+    flags = {"contract": config.contract, "fastmath": config.fastmath, "checked": checked}
+    code = generate(compiled.imp, compiler.host(), **flags, locations=located)
     gate = gate_ir(
         compiled.signature,
         compiled.specialization.result,
@@ -334,7 +337,7 @@ def make_native(compiled: Compiled, checked: bool = False, limits: Mapping[int, 
     text, code = generate_llvm(compiled, checked, limits)
     clock.done("generate")
     poll(LLVM_SECONDS * len(text) if limits is None else 0)
-    most = min(compiled.config.thread_count, settings.available_cpus())
+    most = 1 if compiled.config.perf == "gdb" else min(compiled.config.thread_count, settings.available_cpus())
     effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
     object_bytes = engine.compile_divided(text, most, code.library, quick=limits is not None, **effort)
     quick = None if limits is None else Tier(budget_of(text), dict(limits))

@@ -233,7 +233,8 @@ class Specializations(ABC):
 
     def flags(self, config: settings.Config, extents: Extents) -> tuple[object, ...]:
         """What code depends on beside the function and the signature."""
-        return (config.contract, config.fastmath, extents, self.checked)
+        located = ("gdb",) if config.perf == "gdb" else ()
+        return (config.contract, config.fastmath, extents, self.checked, *located)
 
     def store(self, compiled: Compiled, native: Native, state: OpaqueCalls | None, flags: Sequence[object]) -> None:
         """Keep a specialization on the disk."""

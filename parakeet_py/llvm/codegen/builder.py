@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
+from typing import Literal
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.positions import Pos
@@ -404,12 +405,14 @@ class Locations:
     """Debug locations: the place in the user's source that an instruction is made from, as the metadata that LLVM keeps
     up to assembly text (there `.loc`, the directive that makes DWARF's line table). `engine.line_tables` reads them.
 
-    Only text that is made to be read has them. The function that is compiled is in the file `filename`; what is inlined
-    from another is in a lexical block of that file. Statements without a place of their own (loops, branches) have that
-    of the statement before; instructions that belong to no statement, such as those of the entry, have none.
+    Only text that is made to be read, and code for debuggers, has them. The function that is compiled is in the file
+    `filename`; what is inlined from another is in a lexical block of that file. Statements without a place of their own
+    (loops, branches) have that of the statement before; instructions that belong to no statement, such as those of the
+    entry, have none. `emission` is what LLVM makes of them: directives in assembly text, or DWARF in objects.
     """
 
     filename: str
+    emission: Literal["DebugDirectivesOnly", "FullDebug"] = "DebugDirectivesOnly"
     unit: str = ""
     version: str = ""
     pos: Pos | None = None  # of the statement that was written last
@@ -420,7 +423,7 @@ class Locations:
             return
         file = self._file(f.module, self.filename)
         if not self.unit:
-            kind = "emissionKind: DebugDirectivesOnly"
+            kind = f"emissionKind: {self.emission}"
             self.unit = f.module.node(f"distinct !DICompileUnit(language: DW_LANG_Python, file: {file}, {kind})")
             self.version = f.module.node('!{i32 2, !"Debug Info Version", i32 3}')
         if not f.subprogram:

@@ -284,7 +284,7 @@ def load(
         objects = object_loader.separate(object_bytes)
         try:
             code = object_loader.load_elves(objects, lookup, names)
-            perf_symbols.announce(code, title)
+            perf_symbols.announce(code, title, objects)
             return code
         except UnsupportedObject:
             pass

@@ -83,11 +83,12 @@ class LoadedCode:
     since worker threads may still stand in it.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "addresses", "functions", "size")
+    __slots__ = ("__weakref__", "_finalizer", "addresses", "functions", "sections", "size")
 
     def __init__(self, addresses: dict[str, int], size: int, release: Callable[..., Any], *arguments: Any) -> None:
         self.addresses = addresses
         self.functions: list[tuple[str, int, int]] = []  # names, addresses and sizes of all functions
+        self.sections: list[list[int]] = []  # addresses of the sections of each object, 0 of what is not loaded
         self.size = size
         self._finalizer = weakref.finalize(self, release, *arguments)
         self._finalizer.atexit = False
@@ -162,6 +163,7 @@ def load_elves(objects: Sequence[bytes], resolve: Resolver, exports: Iterable[st
     size, addresses = sum(code.size for code in loaded), loaded[-1].addresses
     whole = LoadedCode(addresses, size, _release, [code.handed_over() for code in loaded])
     whole.functions = [function for code in loaded for function in code.functions]
+    whole.sections = [places for code in loaded for places in code.sections]
     return whole
 
 
@@ -381,6 +383,7 @@ class _Linker:
             for number, symbol in enumerate(self.file.symbols)
             if symbol.type == _FUNCTION and symbol.section != _UNDEFINED and symbol.size
         ]
+        code.sections = [[self.base + one.place if one.place >= 0 else 0 for one in self.file.sections]]
         return code
 
     def _address(self, number: int) -> int:

@@ -1,4 +1,4 @@
-"""Names of generated code for profilers: `PARAKEET_PERF=map` or `jitdump`.
+"""Names of generated code for profilers: `PARAKEET_PERF=map` or `jitdump` (`gdb`: see `debugger_symbols`).
 
 A **map** is the text file /tmp/perf-PID.map with a line `address size name` (hexadecimal) for each function, which
 `perf report` and other samplers read. It is also written if Python writes one (`-X perf`), then by Python's function.
@@ -50,17 +50,21 @@ class Named(NamedTuple):
 
 
 def wanted() -> str:
-    """What is written: "map", "jitdump" or nothing."""
+    """Who is told: "map", "jitdump", "gdb" or nobody."""
     asked = config.current().perf
     active = getattr(sys, "is_stack_trampoline_active", None)
     return asked or ("map" if active is not None and active() else "")
 
 
-def announce(code: LoadedCode, title: Title | None = None) -> None:
-    """Tell of an object that has been loaded, if that is wanted."""
+def announce(code: LoadedCode, title: Title | None = None, objects: Sequence[bytes] = ()) -> None:
+    """Tell of what has been loaded from these objects, if that is wanted."""
     kind = wanted()
     if not kind:
         return
+    if kind == "gdb":
+        from parakeet_py.llvm.engine import debugger_symbols
+
+        return debugger_symbols.register(code, objects)
     named = [Named(_name(symbol, title), address, size, title) for symbol, address, size in code.functions]
     with _lock:
         _files.setdefault(kind, _Map() if kind == "map" else _Dump()).add(named)
