@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
 from parakeet_py.call.dispatch.first_calls import FirstCalls, completing
+from parakeet_py.call.interop.pandas_engine import PandasEngine
 from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce, set_slow
 
@@ -238,9 +239,17 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     if options:
         with settings.options(**options):
             pass  # refuses values that make no sense now, not at the first call
-    if function is None:
-        return lambda target: _make(target, options)
-    return _make(function, options)
+    if function is not None:
+        return _make(function, options)
+
+    def decorate(target: Any) -> Any:
+        return _make(target, options)
+
+    decorate.__pandas_udf__ = PandasEngine  # type: ignore[attr-defined]
+    return decorate
+
+
+accelerate.__pandas_udf__ = PandasEngine  # type: ignore[attr-defined]
 
 
 # ---- what an accelerated function can be asked -----------------------------------------------------------------------
@@ -334,6 +343,25 @@ def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     return explain(_dispatcher(self), args, kwargs)
 
 
+def _numba_type(self: Any) -> Any:
+    """What numba takes this for in functions that it compiles: the Python function, compiled by numba.
+
+    Raises
+    ------
+    AttributeError
+        numba is not there.
+    """
+    dispatcher = _dispatcher(self)
+    if dispatcher.numba is None:
+        try:
+            from numba import njit
+        except ImportError:
+            raise AttributeError("_numba_type_") from None
+        dispatcher.numba = njit(dispatcher.function)
+    return dispatcher.numba._numba_type_
+
+
+AcceleratedFunction._numba_type_ = property(_numba_type)
 AcceleratedFunction.specializations = property(_specializations)
 AcceleratedFunction.opaque_calls = property(_opaque_calls)
 AcceleratedFunction.fell_back = property(_fell_back)

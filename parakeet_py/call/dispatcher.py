@@ -77,6 +77,7 @@ class Dispatcher(Compiling):
         self.forms = FormsOfCalls(function)
         self.left: Any = None  # calls that teams have left to the CPU, see `cpu_only_calls`
         self.framed: Any = None  # takes calls while there is a profiler
+        self.numba: Any = None  # the function as numba compiles it, once numba has asked
         extensions.watchers.add(self)
 
     def device(self) -> Team | None:
