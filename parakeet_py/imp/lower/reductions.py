@@ -24,6 +24,7 @@ from dataclasses import replace
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import BOOL, INT64, Array, Scalar
 from parakeet_py.imp.ir import Break, Cell
+from parakeet_py.imp.lower import free_sums
 from parakeet_py.imp.lower.builder import Lowering, Outs
 from parakeet_py.imp.lower.combine import Combination, combination, declare, fold, takes
 from parakeet_py.imp.lower.count_flags import count, counted
@@ -96,7 +97,8 @@ def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
 def _one_run(lo: Lowering, red: Reduction) -> list[Cell]:
     """Combine all contributions of the reduced axes in order, here."""
     if red.with_.inexact and red.axes:
-        return one_result(lo, red.runs(lo))
+        runs = red.runs(lo)
+        return free_sums.here(lo, runs) if free_sums.is_free(runs, red.op.runs) else one_result(lo, runs)
     cells = declare(lo, red.with_)
     if not red.axes:
         fold(lo, red.with_, cells, lo.lower_block(red.op.body))
@@ -200,7 +202,8 @@ def _whole(lo: Lowering, red: Reduction) -> list[Cell]:
 def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
     with_, axes = red.with_, red.axes
     if with_.inexact:
-        return in_parallel(lo, red.runs(lo))
+        runs = red.runs(lo)
+        return (free_sums.in_parallel if free_sums.is_free(runs, red.op.runs) else in_parallel)(lo, runs)
     split = split_space(lo, axes, CHUNK)
     # A block begins by visiting its first leaf in full: where most leaves are skipped, blocks are long.
     size = (ARG_BLOCK if red.extremum else SIEVE_BLOCK) if _skips(red) else CHUNK
