@@ -2,7 +2,8 @@
 
 `compile_call` runs the stages: specialize (walks of the specializer until one misses no fact), passes, lower to Imp.
 `make_native` goes on to object code. A `Compiled` keeps what each stage made, for `explain()`, the text functions and
-the interpreters.
+the interpreters. What the compiler computes with constants gives no warnings about numbers: those of the call come
+when it runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from parakeet_py.base import config as settings
 from parakeet_py.base.errors import (
@@ -155,6 +158,7 @@ def _reads_short_lists(signature: Signature, args: Sequence[Any], place: Place |
     )
 
 
+@np.errstate(all="ignore")
 def compile_call(
     function: FunctionType,
     args: Sequence[Any],
@@ -257,6 +261,7 @@ def runs_in_python(compiled: Compiled) -> bool:
     return bool(sites) and does_little_else(compiled.typed, seldom_sites(sites))
 
 
+@np.errstate(all="ignore")
 def for_devices(compiled: Compiled) -> Compiled:
     """A specialization without calls of the library's procedures, which devices do not know."""
     if not any(one.library for one in compiled.typed.procedures):
@@ -281,6 +286,7 @@ class Clock:
         self.start = now
 
 
+@np.errstate(all="ignore")
 def generate_llvm(
     compiled: Compiled, checked: bool | None = None, limits: Mapping[int, int] | None = None
 ) -> tuple[str, GeneratedCode]:

@@ -677,3 +677,59 @@ def defaults_of_a_function_made_in_try(x, k):
     except IndexError:
         found = "index"
     return found
+
+
+@program([(0,), (1,), (2,)])
+def a_name_of_before_is_unbound(k):
+    """The name of an exception is unbound behind its handler, also if the handler does not look at it."""
+    e = 1
+    try:
+        if k == 1:
+            raise ValueError("a")
+        if k == 2:
+            raise KeyError("b")
+    except ValueError as e:  # noqa: F811, F841
+        pass
+    except KeyError as e:  # noqa: F841
+        e = 3
+    else:
+        e = 4
+    try:
+        return e
+    except UnboundLocalError as error:
+        return str(error)
+
+
+@program([(arr("f8", 3), 2), (arr("f8", 3), 12)])
+def a_name_is_unbound_by_continue(x, i):
+    e = 0.5
+    total = 0.0
+    for _ in range(2):
+        try:
+            total += x[i] * e
+        except IndexError as e:
+            if len(e.args) == 1:
+                total += 1
+                continue
+    try:
+        return total, e
+    except NameError as error:
+        return total, str(error)
+
+
+@program([(arr("f8", 3), 2), (arr("f8", 3), 12)])
+def a_name_is_unbound_by_raising(x, i):
+    e = 5
+    try:
+        try:
+            total = x[i] + e
+        except IndexError as e:
+            raise ValueError("out of range: " + str(e)) from None
+    except ValueError as error:
+        found = str(error)
+    else:
+        found = str(total > 5)
+    try:
+        return e, found
+    except NameError as error:
+        return str(error), found

@@ -31,6 +31,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from parakeet_py.frontend.desugar.caught_names import bound_in, names_read_elsewhere, unbound
 from parakeet_py.frontend.desugar.caught_steps import ITEM_OF, STEPS, iterator_names, may_be_iterator
 from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, TryBody
 from parakeet_py.frontend.source.scopes import falls_through
@@ -46,14 +47,15 @@ def without_try(node: _N, refuse: _Refuse) -> _N:
     """The same function, or a copy of it in which there is no `try`. `refuse` raises."""
     if not any(isinstance(inner, ast.Try) for inner in walk(node)):
         return node
-    rewritten: _N = _Rewriter(refuse, iterator_names(node)).visit(copy.deepcopy(node))
+    rewritten: _N = _Rewriter(refuse, iterator_names(node), names_read_elsewhere(node)).visit(copy.deepcopy(node))
     return rewritten
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, refuse: _Refuse, iterators: frozenset[str]) -> None:
+    def __init__(self, refuse: _Refuse, iterators: frozenset[str], read_elsewhere: frozenset[str]) -> None:
         self.refuse = refuse
         self.iterators = iterators  # names that may be bound to such
+        self.read_elsewhere = read_elsewhere  # than in handlers that bind them
         self.count = 0
 
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
@@ -138,13 +140,12 @@ class _Try:
         caught = Caught()
         caught.name = ast.Name(self.error_name, ast.Load())
         body = [_Reraising(caught).visit(part) for part in handler.body] if self.keeps else handler.body
-        if handler.name is None or not self.keeps:
+        if handler.name is None:
             return body
-        forget: list[ast.stmt] = [
-            ast.Assign([ast.Name(handler.name, ast.Store())], ast.Constant(None)),
-            ast.Delete([ast.Name(handler.name, ast.Del())]),
-        ]
-        return [ast.Assign([ast.Name(handler.name, ast.Store())], caught), *body, *forget]
+        read = handler.name in self.rewriter.read_elsewhere
+        if not self.keeps:  # the handler does not look at it
+            return [*unbound(handler.name), *body] if read else body
+        return bound_in(handler.name, caught, body, read=read, guarded=self.parent is not None)
 
     def handed_on(self, parent: _Try) -> list[ast.stmt]:
         """Leave for a handler of the `try` around this one."""

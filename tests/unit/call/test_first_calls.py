@@ -211,3 +211,21 @@ def test_observation_is_bounded_inside_a_call(monkeypatch: pytest.MonkeyPatch) -
         warnings.simplefilter("ignore")
         assert accelerate(function)(np.arange(3.0)) == function(np.arange(3.0))
     assert 0 < calls < 1000
+
+
+@pytest.mark.parametrize("asked", ["warn", "raise"])
+def test_the_compilers_own_numbers_give_no_warnings(asked: Any) -> None:
+    def below(k: int, x: Any) -> Any:
+        m = 300
+        if k == 1:
+            m = x[0]
+        elif k == 2:
+            m = np.float32(0.5)
+        return abs(m) < 1e300  # beyond float32, on a path that is not taken
+
+    fast = accelerate(below, when="now")
+    with warnings.catch_warnings(), np.errstate(over=asked):
+        warnings.simplefilter("error")
+        assert fast(0, np.ones(1)) is True
+        assert fast(1, np.ones(1))
+    assert not fast.fell_back

@@ -43,28 +43,28 @@ def _pick(s: Context, op: str, items: list[Value], key: Value | None) -> Value:
         item_key = item if key is None else s.call(key, [item], {})
         if isinstance(item_key, TupleV) and isinstance(best_key, TupleV):
             better = s.truth(s.compare(op, item_key, best_key))
-            [best] = s.branch(better, partial(list, [item]), partial(list, [best]))
-            best_key = best if key is None else s.call(key, [best], {})
-            continue
-        better = _is_better(s, op, item_key, best_key)
+        else:
+            better = _is_better(s, op, item_key, best_key)
         if isinstance(better, ir.Const):
             if better.value:
                 best, best_key = item, item_key
-            continue
-        x, y = item, best
-        if isinstance(x, ScalarV) and isinstance(y, ScalarV) and x.type == y.type:
-            chosen = s.builder.select(better, x.operand, y.operand)
-            if key is None and x.type == PYINT and isinstance(chosen, ir.Var):
-                chosen = (
-                    s.builder.index_min(x.operand, y.operand)
-                    if op == "lt"
-                    else s.builder.index_max(x.operand, y.operand)
-                )
-            best = ScalarV(chosen)
-        else:
-            [best] = s.branch(better, partial(list, [item]), partial(list, [best]))
-        best_key = best if key is None else s.call(key, [best], {})
+        elif key is None:
+            best = best_key = _chosen(s, op, better, item, best)
+        else:  # it is called once for each item, as it may change something
+            best, best_key = s.branch(better, partial(list, [item, item_key]), partial(list, [best, best_key]))
     return best
+
+
+def _chosen(s: Context, op: str, better: ir.Operand, item: Value, best: Value) -> Value:
+    """The item, if it is better; the best one before otherwise."""
+    if not (isinstance(item, ScalarV) and isinstance(best, ScalarV) and item.type == best.type):
+        [best] = s.branch(better, partial(list, [item]), partial(list, [best]))
+        return best
+    chosen = s.builder.select(better, item.operand, best.operand)
+    if item.type == PYINT and isinstance(chosen, ir.Var):
+        extreme = s.builder.index_min if op == "lt" else s.builder.index_max
+        chosen = extreme(item.operand, best.operand)
+    return ScalarV(chosen)
 
 
 def _is_better(s: Context, op: str, item: Value, best: Value) -> ir.Operand:
@@ -173,9 +173,12 @@ def _quantifier(s: Context, value: Value, universal: bool) -> Value:
     value = sorting.of_set(s, value)
     if isinstance(value, ComprehensionV):
         start, before, stores = s.checkpoint(), len(b.scopes[-1].statements), s.elements.stores_of_elements
+        fields = dict(b.fields)
         listed = s.as_list(value)
         if (
-            may_raise(b.scopes[-1].statements[before:]) or s.elements.stores_of_elements > stores
+            may_raise(b.scopes[-1].statements[before:])
+            or s.elements.stores_of_elements > stores
+            or any(b.fields.get(source) is not held for source, held in fields.items())
         ):  # items after the one that decides must not be computed
             s.rollback(start)
             parts = [value.iterable, value.element, value.condition or lift(None), lift(value.flatten)]
