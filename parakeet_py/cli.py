@@ -1,5 +1,5 @@
-"""The command line: `parakeet bench`, `parakeet bench-gpu`, `parakeet explain FILE.py:FUNCTION`, `parakeet doctor`,
-`parakeet cache`.
+"""The command line: `parakeet bench`, `parakeet bench-gpu`, `parakeet explain FILE.py:FUNCTION`, `parakeet export
+FILE.py:FUNCTION`, `parakeet doctor`, `parakeet cache`.
 
 Commands import what they need when they run, so that `--help` is quick. This is the only module that prints.
 """
@@ -486,6 +486,54 @@ def explain(
         _write_page(shown, html, show)
     else:
         typer.echo(str(shown))
+
+
+@app.command()
+def export(
+    target: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="What to export; or MODULE:FUNCTION.")],
+    args: Annotated[
+        list[str] | None,
+        typer.Option(help="Arguments of a call, as a Python expression, np being NumPy (repeatable: further types)."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write to; it is made.")] = None,
+    name: Annotated[str | None, typer.Option(help="Of the library and its functions. Default: the function's.")] = None,
+    cpu: Annotated[
+        str | None,
+        typer.Option("--target", help="Comma-separated: x86-64-v2, x86-64-v3, x86-64-v4. Default: all of them."),
+    ] = None,
+    threads: Annotated[str, typer.Option(help="How loops run: serial, pool or openmp.")] = "serial",
+    blas: Annotated[str, typer.Option(help="Matrix products: none (loops), or cblas, which is linked.")] = "none",
+    link_flag: Annotated[
+        list[str] | None, typer.Option(help="A further argument of the C compiler, as -lopenblas (repeatable).")
+    ] = None,
+) -> None:
+    """Write a function as a library for C and for Python with NumPy alone: code, header, module."""
+    if not args:
+        raise _fail("what is exported is compiled for types: give --args 'np.ones(10), 2.0', once or several times")
+    if out is None:
+        raise _fail("where to? give a folder: -o build")
+    function = _load(target)
+    from parakeet_py.base.errors import ParakeetError
+
+    calls = [_evaluate(one, function) for one in args]
+    try:
+        made = function.export(
+            out,
+            *calls[0],
+            also=calls[1:],
+            name=name,
+            target=cpu,
+            threads=threads,
+            blas=blas,
+            link_flags=tuple(link_flag or ()),
+        )
+    except (ParakeetError, TypeError) as error:
+        raise _fail(str(error)) from None
+    for path in made.files:
+        typer.echo(f"written: {path}")
+    if made.library is None:
+        typer.secho(f"there is no C compiler here, so nothing is linked; with one, in {out}:", err=True, fg="yellow")
+        typer.echo(made.command)
 
 
 def _write_page(explanation: Any, path: Path | None, show: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from parakeet_py.base import config as settings
@@ -19,6 +19,8 @@ from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce, set_slow
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from parakeet_py.call.dispatcher import Dispatcher
     from parakeet_py.call.load import Loaded
 
@@ -30,6 +32,7 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from parakeet_py.call.explain.report import Explanation
+    from parakeet_py.export.library import Exported
 
 
 def _reduce(instance: AcceleratedFunction, frame: types.FrameType) -> str | tuple[Any, ...]:
@@ -145,6 +148,18 @@ class Accelerated(Protocol[P, R]):
     def imp(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
     def llvm(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
     def ptx(self, /, *args: Any, target: str = ..., **kwargs: Any) -> str: ...
+    def export(
+        self,
+        folder: str | Path,
+        /,
+        *args: Any,
+        also: Sequence[tuple[Any, ...]] = ...,
+        name: str | None = ...,
+        target: str | None = ...,
+        threads: str = ...,
+        blas: str = ...,
+        link_flags: Sequence[str] = ...,
+    ) -> Exported: ...
 
 
 class _Decorator(Protocol):
@@ -229,7 +244,8 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     -------
     AcceleratedFunction
         A callable with `specializations`, `opaque_calls`, `fell_back`, `compile(*args)`, `explain(*args)`,
-        `untyped_ir()`, `typed_ir(*args)`, `imp(*args)`, `llvm(*args)` and `ptx(*args, target="sm_90")`.
+        `untyped_ir()`, `typed_ir(*args)`, `imp(*args)`, `llvm(*args)`, `ptx(*args, target="sm_90")` and
+        `export(folder, *args)`.
     """
     for name in options:
         if name not in _OPTIONS:
@@ -336,6 +352,51 @@ def _compile(self: Any, /, *args: Any, **kwargs: Any) -> None:
     dispatcher.compile_now(dispatcher.positional(args, kwargs))
 
 
+def export(
+    self: Any, folder: str | Path, /, *args: Any, also: Sequence[tuple[Any, ...]] = (), **settings: Any
+) -> Exported:
+    """Write a library that needs neither Python nor this package: a shared library, a C header, a Python module.
+
+    Parameters
+    ----------
+    folder
+        Where the files go; it is made.
+    args
+        Arguments of a call (nothing is called), whose types are exported.
+    also
+        Arguments of further calls, as tuples.
+    name : str
+        Of the library and its functions; by default the function's.
+    target : str
+        What it has code for, such as ``"x86-64-v2,x86-64-v4"``; what the processor has is looked at when it runs. By
+        default, x86-64-v2, x86-64-v3 and x86-64-v4.
+    threads : str
+        How loops run: ``"serial"`` (the default), ``"pool"`` (threads of its own) or ``"openmp"``.
+    blas : str
+        ``"none"`` (the default): matrix products are loops; ``"cblas"``: they call a CBLAS.
+    link_flags : sequence of str
+        Further arguments of the C compiler, such as ``["-lopenblas"]``.
+
+    Returns
+    -------
+    Exported
+        `library`, the path of the shared library (None where there is no C compiler), `files`, and the `command` that
+        links them.
+
+    Raises
+    ------
+    ExportError
+        The function or a setting cannot be exported; the text says why.
+    """
+    from importlib.metadata import version
+
+    from parakeet_py.call.exporting import export as write
+
+    dispatcher = _dispatcher(self)
+    calls = [dispatcher.positional(one, {}) for one in (args, *also)]
+    return write(dispatcher.function, calls, folder, dispatcher.config(), version("parakeet-py"), **settings)
+
+
 def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """What happens in a call with these arguments: stages, kernels, storage, what is handed back."""
     from parakeet_py.call.explain.report import explain
@@ -372,6 +433,7 @@ AcceleratedFunction.llvm = _llvm
 AcceleratedFunction.ptx = _ptx
 AcceleratedFunction.compile = _compile
 AcceleratedFunction.explain = _explain
+AcceleratedFunction.export = export
 
 __all__ = ["AcceleratedFunction", "accelerate"]
 

@@ -197,6 +197,13 @@ def compile_call(
     return undone
 
 
+def compile_alone(
+    function: FunctionType, args: Sequence[Any], knowledge: Knowledge, config: settings.Config
+) -> Compiled:
+    """The same for code that runs without Python: for all extents, and what only Python can go on with ends a call."""
+    return _compiled(function, args, knowledge, config, False, "both", frozenset(), {})
+
+
 def _compiled(
     function: FunctionType,
     args: Sequence[Any],
@@ -349,7 +356,7 @@ def make_native(compiled: Compiled, checked: bool = False, limits: Mapping[int, 
     quick = None if limits is None else Tier(budget_of(text), dict(limits))
     clock.done("llvm")
     result = compiled.specialization.result
-    failures = _failures(compiled)
+    failures = failures_of(compiled)
     if checked:
         sites = (*code.sites, Site("results", _place_of_results(compiled.template)))  # gates take the last one
         failures = (*failures, *(_unsafe(compiled, site) for site in sites))
@@ -374,7 +381,8 @@ def _unsafe(compiled: Compiled, site: Site) -> FailureText:
     return FailureText(name_of_exception(MemorySafetyError) or "", message, FAULT, place, trace)
 
 
-def _failures(compiled: Compiled) -> tuple[FailureText, ...]:
+def failures_of(compiled: Compiled) -> tuple[FailureText, ...]:
+    """What the statuses of the compiled function stand for."""
     library = {one.name: one for one in compiled.imp.procedures if one.library}
     formats: dict[int, str] = {}
 

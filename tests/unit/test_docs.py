@@ -13,7 +13,7 @@ import parakeet_py.call.accelerate as accelerate_module
 from parakeet_py.base import config
 
 DOCS = Path(__file__).parents[2] / "docs"
-FOR_USERS = ("explain.md", "faq.md", "guide.md", "index.md", "performance.md", "settings.md", "start.md")
+FOR_USERS = ("explain.md", "export.md", "faq.md", "guide.md", "index.md", "performance.md", "settings.md", "start.md")
 
 
 def blocks(page: str) -> list[tuple[int, str, str]]:
@@ -47,9 +47,7 @@ def test_the_page_on_several_devices_runs() -> None:
         run_block("hybrid.md", first, source, namespace)
 
 
-@pytest.mark.parametrize(
-    "page", ["explain.md", "faq.md", "guide.md", "index.md", "performance.md", "settings.md", "start.md"]
-)
+@pytest.mark.parametrize("page", FOR_USERS)
 def test_pages_for_users_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": page.removesuffix(".md")}

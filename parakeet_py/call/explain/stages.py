@@ -51,8 +51,10 @@ def _llvm_text(compiled: Compiled) -> str:
     from parakeet_py.llvm.engine import compiler
 
     config, locations = compiled.config, Locations(compiled.template.filename)
-    flags = {"contract": config.contract, "fastmath": config.fastmath}
-    return generate(compiled.imp, compiler.host(), **flags, locations=locations).text
+    code = generate(
+        compiled.imp, compiler.host(), contract=config.contract, fastmath=config.fastmath, locations=locations
+    )
+    return code.text
 
 
 def _llvm(compiled: Compiled) -> Iterable[Line]:

@@ -20,6 +20,7 @@ from typing import Literal
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.positions import Pos
 from parakeet_py.llvm.engine.host_info import HostInfo
+from parakeet_py.llvm.runtime.blas import Finding, of_numpy
 from parakeet_py.llvm.safety.sites import Checks
 from parakeet_py.typed_ir.ir import Const
 from parakeet_py.typed_ir.places import Place
@@ -88,6 +89,7 @@ class ModuleText:
         gives None where our own are to be called
     checks : what is checked, if the text is that of checked machine code
     locations : where in the source instructions come from, if the text is to be read beside it
+    blas : finds the library that matrix products call; gives None where they are to be loops
     """
 
     host: HostInfo
@@ -95,6 +97,7 @@ class ModuleText:
     elementary: Callable[[FunctionText, str, str, list[str]], str | None] | None = None
     checks: Checks | None = None
     locations: Locations | None = None
+    blas: Finding = of_numpy
     symbols: dict[str, None] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     _declarations: dict[str, str] = field(default_factory=dict)

@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.ir import Var
 def matmul(scope: Scope, statement: ir.Matmul, emit_block: EmitBlock) -> None:
     """Write out = left @ right."""
     out, left, right = (scope.array(var) for var in (statement.out, statement.left, statement.right))
-    library = blas.find()
+    library = scope.f.module.blas()
     dtype = out.type.dtype
     if library is None or dtype not in blas.LETTERS:
         emit_block(scope, loops(statement, parallel=scope.parent is None))

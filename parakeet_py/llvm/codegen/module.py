@@ -27,6 +27,7 @@ from parakeet_py.llvm.codegen.builder import FunctionText, Locations, ModuleText
 from parakeet_py.llvm.codegen.control import emit_block
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.engine.host_info import HostInfo
+from parakeet_py.llvm.runtime.blas import Finding, of_numpy
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
 from parakeet_py.llvm.safety.sites import Checks, Site
 
@@ -61,6 +62,7 @@ def generate(
     fastmath: bool = False,
     checked: bool = False,
     locations: Locations | None = None,
+    find_blas: Finding = of_numpy,
 ) -> GeneratedCode:
     """Print a function as LLVM IR.
 
@@ -71,10 +73,11 @@ def generate(
     fastmath : float arithmetic may be regrouped and assumed finite
     checked : what the code does to memory is checked (`access_checks`)
     locations : says of instructions where in the source they come from (`builder.Locations`)
+    find_blas : gives the BLAS that matrix products call; None: they are loops
     """
     flags = "fast " if fastmath else "contract " if contract else ""
     checks = Checks(max(1, len(function.failures))) if checked else None
-    module = ModuleText(host, flags, checks=checks, locations=locations)
+    module = ModuleText(host, flags, checks=checks, locations=locations, blas=find_blas)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
     library: list[tuple[str, tuple[str, ...]]] = []
@@ -84,7 +87,7 @@ def generate(
         unit.library = {one.name: one for one in function.procedures if one.library}
         for procedure in function.procedures:
             if procedure.library and checks is None:
-                library.append(_of_library(procedure, unit, host, flags))
+                library.append(_of_library(procedure, unit, host, flags, find_blas))
             else:
                 calls.define(procedure, unit)
     scope = Scope(unit, FunctionText(module))
@@ -110,16 +113,18 @@ def generate(
     return GeneratedCode(module.text(), tuple(symbols), entry, sites, tuple(text for text, _ in library))
 
 
-_known: dict[tuple[int, HostInfo, str], tuple[ir.Function, tuple[str, tuple[str, ...]]]] = {}
+_known: dict[tuple[int, HostInfo, str, Finding], tuple[ir.Function, tuple[str, tuple[str, ...]]]] = {}
 
 
-def _of_library(procedure: ir.Function, caller: Unit, host: HostInfo, flags: str) -> tuple[str, tuple[str, ...]]:
+def _of_library(
+    procedure: ir.Function, caller: Unit, host: HostInfo, flags: str, find_blas: Finding
+) -> tuple[str, tuple[str, ...]]:
     """The module of a procedure of the library, written once, and the external functions that it needs."""
     from parakeet_py.llvm.codegen import calls
 
-    key = (id(procedure), host, flags)
+    key = (id(procedure), host, flags, find_blas)
     if key not in _known:
-        module = ModuleText(host, flags)
+        module = ModuleText(host, flags, blas=find_blas)
         calls.define(procedure, Unit(procedure, module, library=caller.library), "")
         _known[key] = (procedure, (module.text(), tuple(module.symbols)))
     return _known[key][1]

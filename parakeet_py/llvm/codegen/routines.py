@@ -19,7 +19,6 @@ from parakeet_py.llvm.codegen import arrays
 from parakeet_py.llvm.codegen.arrays import Descriptor
 from parakeet_py.llvm.codegen.builder import MEMORY_TYPE, FunctionText, Value, global_name
 from parakeet_py.llvm.codegen.scope import Scope
-from parakeet_py.llvm.runtime import blas
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
 from parakeet_py.llvm.runtime.pairwise_library import PREFIX
 from parakeet_py.typed_ir.ir import dtype_of
@@ -54,7 +53,7 @@ def _declare(f: FunctionText, result: str, name: str, dtypes: tuple[str, ...], p
 
 def _limit_threads(f: FunctionText) -> str | None:
     """Let LAPACK use no more threads than this call may, if its BLAS is known."""
-    library = blas.find()
+    library = f.module.blas()
     if library is None or library.limits is None:
         return None
     get = f.module.declare("i32", library.limits[0], "")

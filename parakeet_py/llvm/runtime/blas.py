@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,14 @@ def find() -> Blas | None:
                 wide = suffix == "64_" or _has_wide_integers(library)
                 return Blas(path, prefix, suffix, "i64" if wide else "i32", _limits(library, prefix, suffix))
     return None
+
+
+def of_numpy() -> Blas | None:
+    """The BLAS that code for this process calls."""
+    return find()
+
+
+Finding = Callable[[], Blas | None]  # gives the BLAS that products call; None where they are to be loops
 
 
 def resolve(name: str) -> int | None:

@@ -77,7 +77,7 @@ def has_pool() -> bool:
 def pool() -> Source:
     """The pool for this platform, after `PAUSE` and `loop_polls.POLL`: `pk_parallel`, `threads_after_fork`."""
     if not has_pool():
-        return Source(_SERIAL)
+        return SERIAL
     machine = platform.machine().lower()
     constants = {
         "HAS_FLAGS": HAS_FLAGS,
@@ -108,7 +108,8 @@ def pool() -> Source:
     return Source(_POOL, constants)
 
 
-_SERIAL = """
+# Regions run in the caller.
+SERIAL = Source("""
 def pk_parallel(ctx: ptr, body: ptr, frame: ptr, n: i64, grain: i64, max_threads: i32):
     if n > 0:
         body.void(ctx, frame, 0, n)
@@ -118,7 +119,7 @@ def threads_after_fork(): pass
 
 def pk_workers() -> i32:
     return 0
-"""
+""")
 
 _POOL = """
 ticket: i64 @ 64 = 0              # changes with every claim

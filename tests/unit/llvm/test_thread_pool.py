@@ -18,7 +18,6 @@ import pytest
 
 from parakeet_py.llvm.engine import compiler
 from parakeet_py.llvm.engine.low_level_python import translate
-from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime import thread_pool
 from parakeet_py.llvm.runtime.native_runtime import Context, Runtime, runtime
 
@@ -322,9 +321,7 @@ def test_the_caller_sleeps_through_a_long_chunk(pool: Pool) -> None:
 
 
 def test_the_serial_pool_has_the_same_interface() -> None:
-    text = translate(Source(thread_pool._SERIAL)) + BODIES.replace(
-        "declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)", ""
-    )
+    text = translate(thread_pool.SERIAL) + BODIES.replace("declare void @pk_parallel(ptr, ptr, ptr, i64, i64, i32)", "")
     code = runtime().load(compiler.compile_ir(text), ["run_increment"])
     frame = np.zeros(100, np.int64)
     SIGNATURE(code["run_increment"])(0, frame.ctypes.data, 100, 1, 4)

@@ -1,0 +1,87 @@
+"""Exporting a function: its signatures are compiled to run without Python, and handed to `export`.
+
+What Python may have to go on with in a call of this process ends an exported one in an error. So code is made for all
+extents, and checks that fail leave it.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from parakeet_py.base import config as settings
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.call.compile import compile_alone, failures_of
+from parakeet_py.call.compiled import Compiled
+from parakeet_py.call.load import Knowledge, read_source
+from parakeet_py.export.errors import ExportError
+from parakeet_py.export.interface import Failure, Specialized
+from parakeet_py.export.library import Exported, Settings, check_settings, write_library
+from parakeet_py.export.targets import check_platform, targets
+from parakeet_py.signature.describe import describe_spec
+from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
+from parakeet_py.typed_ir.specialize.restarts import NeedObservation
+
+_OF_PYTHON = ("Deoptimize", GENERAL.exception)
+
+
+def export(
+    function: types.FunctionType,
+    calls: Sequence[tuple[Any, ...]],
+    folder: str | Path,
+    config: settings.Config,
+    version: str,
+    *,
+    name: str | None = None,
+    target: str | None = None,
+    threads: str = "serial",
+    blas: str = "none",
+    link_flags: Sequence[str] = (),
+) -> Exported:
+    """Write a library for calls in positional form; see `AcceleratedFunction.export`."""
+    name = function.__name__ if name is None else name
+    way = check_settings(name, threads, blas)
+    check_platform()
+    flags = tuple(link_flags)
+    chosen = Settings(name, targets(target), way, blas == "cblas", config.contract, config.fastmath, flags)
+    if not calls:
+        raise ExportError("nothing is exported without arguments: give those of a call, or of several")
+    made: dict[Any, Specialized] = {}
+    for args in calls:
+        one = _specialized(function, args, config)
+        made.setdefault(one.signature, one)
+    return write_library(Path(folder), chosen, function, version, [*made.values()])
+
+
+def _specialized(function: types.FunctionType, args: tuple[Any, ...], config: settings.Config) -> Specialized:
+    name = function.__qualname__
+    try:
+        compiled = compile_alone(function, args, Knowledge(), config)
+    except NeedObservation as need:
+        raise ExportError(f"{name} cannot be exported, as it hands something back to Python: {need.error}") from None
+    except UnsupportedError as error:
+        raise ExportError(f"{name} cannot be exported: {error}") from None
+    _refuse_python(name, compiled)
+    signature = compiled.signature
+    return Specialized(
+        compiled.imp,
+        signature,
+        compiled.specialization.result,
+        tuple(
+            Failure(one.exception, one.message, one.formats, one.for_python or one.exception in _OF_PYTHON)
+            for one in failures_of(compiled)
+        ),
+        compiled.specialization.stored_params,
+        tuple(read_source(function, one.source, args) for one in signature.hidden),
+        ", ".join(map(describe_spec, signature.params)),
+    )
+
+
+def _refuse_python(name: str, compiled: Compiled) -> None:
+    done = compiled.specialization
+    if done.opaque_calls:
+        raise ExportError(f"{name} cannot be exported, as it hands back to Python: {'; '.join(done.opaque_calls)}")
+    if done.assigns:
+        raise ExportError(f"{name} cannot be exported, as it changes attributes of objects")
