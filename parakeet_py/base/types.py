@@ -18,6 +18,8 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 DTYPES = ("bool", *INTEGERS, *FLOATS, *COMPLEX)
+ARRAYS = (np.ndarray, np.memmap)
+"""The classes of arrays that are compiled: views of a memmap are memmaps, all other results are arrays."""
 
 
 @record

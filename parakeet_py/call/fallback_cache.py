@@ -27,6 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from parakeet_py.base.types import ARRAYS
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.signature.specs import Signature
 
@@ -202,7 +203,7 @@ def _closer_kind_of(values: Sequence[Any]) -> Hashable:
     kind = kind_of(values)
     if kind is None:
         return None
-    arrays = [value for value in values if type(value) is np.ndarray]
+    arrays = [value for value in values if type(value) in ARRAYS]
     return kind, *[(one.size == 0, one.flags.c_contiguous, one.flags.f_contiguous) for one in arrays]
 
 
@@ -211,7 +212,8 @@ def kind_of(values: Sequence[Any]) -> Hashable:
     found: list[Any] = []
     for value in values:
         cls = type(value)
-        if cls is np.ndarray:
+        if cls in ARRAYS:
+            found.append(cls)
             found.append(value.dtype)
             found.append(value.ndim)
         elif cls in _NUMBERS:

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import ARRAYS
 
 COMPILER: Final = "parakeet_py.call.compile"  # is loaded with the first compilation
 INSTRUCTION: Final = 30.0  # ns of one instruction of Python code
@@ -83,7 +84,7 @@ def _extents(values: Sequence[Any]) -> tuple[int, int]:
     turns, elements = 1, 0
     for value in values:
         kind = type(value)
-        if kind is np.ndarray:
+        if kind in ARRAYS:
             turns = max(turns, *value.shape, 1)
             elements = max(elements, value.size)
         elif kind is int or isinstance(value, np.integer):
@@ -103,7 +104,7 @@ def size_of(values: Sequence[Any]) -> int:
 
 def _size(value: Any) -> int:
     kind = type(value)
-    if kind is np.ndarray:
+    if kind in ARRAYS:
         return int(value.size)
     if kind is int:
         return int(min(abs(value), 2**63 - 1))

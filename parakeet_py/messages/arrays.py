@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.types import ARRAYS
 from parakeet_py.signature.specs import ObjectSpec, spec_of
 
 UNUSUAL_ARRAY: Final = "an array of an unusual kind, whose dtype is not known when this is compiled"
@@ -41,9 +42,7 @@ def _kind_of(array: np.ndarray[Any, Any], name: str) -> tuple[str, str]:
     dtype = array.dtype
     if isinstance(array, np.ma.MaskedArray):
         return "a masked array", f"pass {name}.filled(0) and {name}.mask, or {name}.compressed()"
-    if isinstance(array, np.memmap):
-        return "a numpy.memmap", f"pass np.asarray({name}), which is the same memory"
-    if type(array) is not np.ndarray:
+    if type(array) not in ARRAYS:
         cls = type(array)
         return f"a {cls.__module__}.{cls.__qualname__}", f"pass np.asarray({name}), if it is an array of numbers"
     if dtype.names:

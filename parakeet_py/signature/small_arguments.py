@@ -26,7 +26,7 @@ def are_small(values: Iterable[Any], largest: float = SMALL) -> bool:
             continue
         if kind is int:
             size = abs(value)
-        elif kind is np.ndarray:
+        elif kind is np.ndarray or kind is np.memmap:
             size = value.size
         elif kind in _SIZED:
             size = len(value)

@@ -30,7 +30,7 @@ import numpy as np
 
 from parakeet_py.base import enums, extensions
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import DTYPES
+from parakeet_py.base.types import ARRAYS, DTYPES
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
 MANY_NUMBERS = 4  # longer lists of numbers are data, whose length decides nothing
@@ -46,7 +46,7 @@ Layout = Literal["C", "F", "S", "A"]
 
 @record
 class ArraySpec:
-    """An exact, native, aligned `numpy.ndarray`.
+    """An exact, native, aligned `numpy.ndarray`, or `numpy.memmap` if `mapped`.
 
     Layout: C (C-contiguous), F (Fortran-contiguous and not C), S (neither, but the last axis has stride ==
     itemsize), A (none of these). `unit` says which axes have extent 1. `inner` is the extent of the last axis if
@@ -63,6 +63,7 @@ class ArraySpec:
     writeable: bool = True
     inner: int = 0
     order: tuple[int, ...] = ()
+    mapped: bool = False
 
 
 @record
@@ -301,12 +302,12 @@ _WARN_ON_WRITE = 1 << 31  # set on the results of np.broadcast_arrays
 def spec_of(value: object, depth: int = 0) -> Spec:
     """The spec of one argument.
 
-    Everything machine code cannot take as it is becomes an `ObjectSpec`: subclasses of ndarray, arrays of other byte
-    order, unaligned arrays, unsupported dtypes, writeable arrays that overlap themselves, Python ints beyond int64,
-    long or deeply nested lists, subclasses of Python's own types.
+    Everything machine code cannot take as it is becomes an `ObjectSpec`: subclasses of ndarray but memmap, arrays of
+    other byte order, unaligned arrays, unsupported dtypes, writeable arrays that overlap themselves, Python ints beyond
+    int64, long or deeply nested lists, subclasses of Python's own types.
     """
     kind = type(value)
-    if kind is np.ndarray:
+    if kind in ARRAYS:
         return _array_spec(value)  # type: ignore[arg-type]
     if value is None:
         return NoneSpec()
@@ -416,24 +417,24 @@ def is_opaque(value: object) -> bool:
 
 
 def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
-    dtype, flags = array.dtype, array.flags
+    kind, dtype, flags = type(array), array.dtype, array.flags
     name = _TYPE_NUMBERS.get(dtype.num)
     if name is None or not dtype.isnative or dtype.metadata or not flags.aligned or flags.num & _WARN_ON_WRITE:
-        return ObjectSpec(np.ndarray)
+        return ObjectSpec(kind)
     layout: Layout
     if flags.c_contiguous:
         layout = "C"
     elif flags.f_contiguous:
         layout = "F"
     elif flags.writeable and overlaps_itself(array):
-        return ObjectSpec(np.ndarray)
+        return ObjectSpec(kind)
     else:
         layout = "S" if array.strides[-1] == array.itemsize else "A"
     shape = array.shape
     inner = shape[-1] if len(shape) > 1 and 2 <= shape[-1] <= MAX_INNER else 0
     unit = tuple(extent == 1 for extent in shape)
     order = order_of_strides(array.strides, unit) if layout in ("S", "A") else ()
-    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order)
+    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order, kind is np.memmap)
 
 
 def order_of_strides(strides: Sequence[int], unit: Sequence[bool]) -> tuple[int, ...]:
@@ -536,7 +537,7 @@ def with_pairs(signature: Signature, values: Sequence[object]) -> Signature:
         return plain
     paired = sorted({index for pair in pairs for index in pair})
     arrays: Any = _values_at([found[index][0] for index in paired], values)
-    arrays = [array if type(array) is np.ndarray else stand_in.of(array) for array in arrays]
+    arrays = [array if type(array) in ARRAYS else stand_in.of(array) for array in arrays]
     extents = dict(zip(paired, map(extent_of, arrays), strict=True))
     disjoint = not any(_meet(extents[i], extents[j]) for i, j in pairs)
     return Signature(plain.params, plain.hidden, disjoint, pairs)

@@ -60,6 +60,7 @@ _OBJECTS: dict[str, object] = {
     "slice": slice,
     "function": types.FunctionType,
     "ndarray": np.ndarray,
+    "memmap": np.memmap,
     "numpy.True": np.True_,
     "numpy.False": np.False_,
 }

@@ -3,7 +3,8 @@
 Array results, whose slots are [object, base, block, data, dims, strides], are boxed thus:
 
 - `object`: that very array, one reference more.
-- `base`: a view of an array of the caller, read-only if that is.
+- `base`: a view of an array of the caller, read-only if that is; of the caller's memmap, a memmap (NumPy's
+  `__array_finalize__` runs for it).
 - `block`, from its start, not shared: an array that owns the payload, and gives it back to the runtime when it
   dies (NEP 49 handler). Its strides are 0, as NumPy's,
   if it is empty.
@@ -34,6 +35,7 @@ def pk_detach(ctx: ptr, block: ptr): ...
 def pk_release(ctx: ptr, block: ptr): ...
 float_type: extern("float")
 ndarray: extern
+memmap: extern
 uint8: extern("dtype.uint8")
 mem_handler: extern
 hold: extern
@@ -45,6 +47,16 @@ def new_array(descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr, flags: 
     if CHECKED:
         give(descr)
     return PyArray_NewFromDescr(ndarray, descr, i32(rank), dims, strides, data, flags, null)
+
+@internal
+def new_view(base: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
+    flags = base.FLAGS.i32 & WRITEABLE
+    if base.TYPE.ptr != memmap:
+        return new_array(descr, rank, dims, strides, data, flags)
+    increment(descr)
+    if CHECKED:
+        give(descr)
+    return PyArray_NewFromDescr(memmap, descr, i32(rank), dims, strides, data, flags, base)
 
 # A new array that owns the payload of `block`.
 @internal
@@ -62,7 +74,7 @@ def owner(ctx: ptr, block: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, 
 # A new array over the memory of `base`; takes over one reference to `base` even when it fails.
 @internal
 def view(base: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
-    array = new_array(descr, rank, dims, strides, data, base.FLAGS.i32 & WRITEABLE)
+    array = new_view(base, descr, rank, dims, strides, data)
     if array == null:
         Py_DecRef(base)
         return null

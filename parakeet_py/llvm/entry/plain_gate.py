@@ -31,6 +31,7 @@ import numpy as np
 from parakeet_py.base import config as settings
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames import tracing
+from parakeet_py.base.types import ARRAYS
 from parakeet_py.llvm.engine import c_symbols
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import booked_time
@@ -71,19 +72,19 @@ class Shape:
 
         Unless it is looked at `closely`, any bool is like another, any str, and arrays of one rank.
         """
-        own, array = (_OWN, np.ndarray) if closely else (frozenset(), None)
+        own, arrays = (_OWN, ARRAYS) if closely else (frozenset(), ())
         values = (*args, *kwargs.values())
         if len(values) > MAX_ARGUMENTS:
             return None
         return cls(
             tuple(map(type, values)),
-            tuple(value.dtype if type(value) is array else value if type(value) in own else None for value in values),
-            tuple(value.ndim if type(value) is np.ndarray else 0 for value in values),
+            tuple(value.dtype if type(value) in arrays else value if type(value) in own else None for value in values),
+            tuple(value.ndim if type(value) in ARRAYS else 0 for value in values),
             tuple(kwargs),
         )
 
 
-_KINDS: Final[dict[type, int]] = {np.ndarray: _ARRAY, int: _INT}
+_KINDS: Final[dict[type, int]] = {**dict.fromkeys(ARRAYS, _ARRAY), int: _INT}
 _HASH_BITS: Final = 14
 _HASH: Final = 0x9E3779B97F4A7C15
 _PROBES: Final = 4  # places for classes with the same hash

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parakeet_py.base.types import itemsize
+from parakeet_py.base.types import ARRAYS, itemsize
 from parakeet_py.llvm.entry.stub_writer import Extent, GateWriter
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, SIZE, is_item, variable_of
@@ -34,7 +34,7 @@ from parakeet_py.signature.specs import (
     leaf_slots,
 )
 
-CHECKED_TYPES = (np.ndarray, list, tuple)  # may be an `ObjectSpec` or something better, depending on the value
+CHECKED_TYPES = (*ARRAYS, list, tuple)  # may be an `ObjectSpec` or something better, depending on the value
 _PYTHON_TYPES = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
 
 
@@ -322,7 +322,7 @@ class ArgumentWriter(GateWriter):
             self.checkpoint()
 
     def array(self, value: str, spec: ArraySpec) -> None:
-        self.of_type(value, self.external("ndarray"))
+        self.of_type(value, self.external("memmap" if spec.mapped else "ndarray"))
         self.checkpoint()
         self.need(self.let(f"icmp eq i32 {self.field(value, Layout.NDIM, 'i32')}, {spec.rank}"))
         self.need(self.array_flags(value, spec))

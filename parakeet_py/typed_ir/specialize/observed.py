@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
 from parakeet_py.signature.attribute_sources import behaves_as_tuple
 from parakeet_py.signature.specs import MAX_ITEMS, ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
@@ -16,6 +18,8 @@ from parakeet_py.signature.specs import MAX_ITEMS, ArraySpec, ObjectSpec, Spec, 
 def normalized(spec: Spec) -> Spec:
     """A spec as results are typed by it: no knowledge of unit axes; only C order is relied on."""
     match spec:
+        case ArraySpec(mapped=True):
+            return ObjectSpec(np.memmap, True)
         case ArraySpec(dtype, rank, layout, _, writeable):
             return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
         case TupleSpec(items, kind, named):

@@ -101,6 +101,7 @@ class Arguments:
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []
+        self.has_memmaps = False  # some array is a `numpy.memmap`
 
     def spec(self, index: int) -> Spec:
         """The type of the parameter or hidden argument with this number."""

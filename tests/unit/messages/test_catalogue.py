@@ -145,11 +145,11 @@ def test_parameters_are_named_in_their_order() -> None:
 
 
 def test_memmaps(tmp_path: Path) -> None:
-    x = np.memmap(tmp_path / "x", dtype="f8", mode="w+", shape=(3,))
+    """Only those whose elements are not compiled are refused; the text names these."""
+    x = np.memmap(tmp_path / "x", dtype=">f8", mode="w+", shape=(3,))
     f = accelerate(lambda x: x.sum() + 1)
-    with pytest.warns(FallbackWarning, match=r"`x` is a numpy\.memmap.*(?s:.*)instead: pass np\.asarray\(x\)"):
+    with pytest.warns(FallbackWarning, match=r"`x` is an array of float64 in another byte order"):
         assert f(x) == 1.0
-    assert f(np.asarray(x)) == 1.0 and len(f.specializations) == 1
 
 
 class Thing:

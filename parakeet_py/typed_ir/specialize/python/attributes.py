@@ -285,7 +285,12 @@ def _array_attribute(s: Context, array: ArrayV, name: str) -> Value:
         if isinstance(descriptor, types.MethodDescriptorType):
             return MethodV(array, name)
         raise s.hand_back(f".{name} of an array")
+    if s.arguments.has_memmaps and (hasattr(np.memmap, name) or name in _OF_MEMMAPS):
+        raise s.unsupported(f"the attribute .{name} of a numpy.memmap")
     raise s.unsupported(f"'numpy.ndarray' object has no attribute '{name}'")
+
+
+_OF_MEMMAPS = ("filename", "mode", "offset")
 
 
 def _complex_part(s: Context, array: ArrayV, name: str) -> Value:

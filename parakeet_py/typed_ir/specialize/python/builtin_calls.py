@@ -276,11 +276,13 @@ def _isinstance(s: Context, value: Value, kinds: Value) -> Value:
         plain = all(type(kind) is type for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))
         if known is not None and plain and in_class(known[0], "__class__") is object.__dict__["__class__"]:
             return py(issubclass(known[0], wanted))
+    refuse_for_memmaps(s, value, wanted)
     return py(issubclass(type_of(s, value), wanted))
 
 
 @builtin(type)
 def _type(s: Context, value: Value) -> Value:
+    refuse_for_memmaps(s, value, np.memmap)
     return Static(type_of(s, value))
 
 
@@ -298,7 +300,21 @@ def _hasattr(s: Context, value: Value, name: Value) -> Value:
         if module.partition(".")[0] not in ("builtins", "math", "numpy"):
             raise s.hand_back("hasattr() of a class or module")
         return py(hasattr(value.object, s.static(name, "an attribute's name")))
-    return py(hasattr(type_of(s, value), s.static(name, "an attribute's name")))
+    text = s.static(name, "an attribute's name")
+    if text in vars(np.memmap) and not hasattr(np.ndarray, text):
+        refuse_for_memmaps(s, value, np.memmap)
+    return py(hasattr(type_of(s, value), text))
+
+
+def refuse_for_memmaps(s: Context, value: Value, kinds: Any) -> None:
+    """Refuse to ask whether an array has one of these classes, if it may be a memmap among ordinary arrays."""
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if isinstance(value, ArrayV) and s.arguments.has_memmaps and any(map(_may_be_memmap, kinds)):
+        raise s.unsupported("the class of a numpy.memmap")
+
+
+def _may_be_memmap(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(np.memmap, kind) and not issubclass(np.ndarray, kind)
 
 
 @builtin(getattr)
