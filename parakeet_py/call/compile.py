@@ -310,8 +310,14 @@ def generate_llvm(
     config = compiled.config
     checked = config.checked if checked is None else checked
     located = Locations(compiled.template.filename, "FullDebug") if config.perf == "gdb" else None
-    flags = {"contract": config.contract, "fastmath": config.fastmath, "checked": checked}
-    code = generate(compiled.imp, compiler.host(), **flags, locations=located)
+    code = generate(
+        compiled.imp,
+        compiler.host(),
+        contract=config.contract,
+        fastmath=config.fastmath,
+        checked=checked,
+        locations=located,
+    )
     gate = gate_ir(
         compiled.signature,
         compiled.specialization.result,
