@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,7 @@ import numpy as np
 from parakeet_py.base import routines
 
 PREFIX = "pk_numpy"
+own_sorts: ContextVar[bool] = ContextVar("own_sorts", default=False)  # what is specialized sorts without NumPy
 _GET_ARRAY_FUNCTIONS = 365  # PyDataType_GetArrFuncs in the table of the C API
 _FIRST_SORT = 21 + 12
 _WORDS = ctypes.POINTER(ctypes.c_void_p)
@@ -57,7 +59,9 @@ def symbol(name: str, dtypes: tuple[str, ...], what: str = "loop") -> str:
 
 
 def available(name: str, dtypes: tuple[str, ...]) -> bool:
-    """Whether this NumPy has a routine for these dtypes."""
+    """Whether this NumPy has a routine for these dtypes, which code may call."""
+    if own_sorts.get() and name.partition(".")[0] in ("sort", "argsort"):
+        return False
     return _find(name, dtypes) is not None
 
 

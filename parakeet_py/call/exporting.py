@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from parakeet_py.base import config as settings
-from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.errors import UnsupportedError, underlined
+from parakeet_py.base.numpy_loops import own_sorts
 from parakeet_py.call.compile import compile_alone, failures_of
 from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import Knowledge, read_source
@@ -57,12 +58,16 @@ def export(
 
 def _specialized(function: types.FunctionType, args: tuple[Any, ...], config: settings.Config) -> Specialized:
     name = function.__qualname__
+    token = own_sorts.set(True)
     try:
         compiled = compile_alone(function, args, Knowledge(), config)
     except NeedObservation as need:
-        raise ExportError(f"{name} cannot be exported, as it hands something back to Python: {need.error}") from None
+        text = f"{name} cannot be exported, as it hands something back to Python: {_place_of(need)}"
+        raise ExportError(text) from None
     except UnsupportedError as error:
         raise ExportError(f"{name} cannot be exported: {error}") from None
+    finally:
+        own_sorts.reset(token)
     _refuse_python(name, compiled)
     signature = compiled.signature
     return Specialized(
@@ -79,9 +84,18 @@ def _specialized(function: types.FunctionType, args: tuple[Any, ...], config: se
     )
 
 
+def _place_of(need: NeedObservation) -> str:
+    """What is handed back, and where."""
+    error = need.error
+    if error.pos is None:
+        return f"{error.filename}: {need.reason}"
+    return f"{error.filename}:{error.pos.line}: {need.reason}" + underlined(error.lines, error.first_line, error.pos)
+
+
 def _refuse_python(name: str, compiled: Compiled) -> None:
     done = compiled.specialization
-    if done.opaque_calls:
-        raise ExportError(f"{name} cannot be exported, as it hands back to Python: {'; '.join(done.opaque_calls)}")
+    if done.opaque_sites:
+        what = "; ".join(done.opaque_calls) or done.opaque_sites[0].reason
+        raise ExportError(f"{name} cannot be exported, as it hands something back to Python: {what}")
     if done.assigns:
         raise ExportError(f"{name} cannot be exported, as it changes attributes of objects")

@@ -134,7 +134,10 @@ def _row(one: ExportedSignature) -> str:
 def _failures(one: ExportedSignature, codes: Mapping[str, int]) -> Iterator[str]:
     for failure in one.made.failures:
         code = NEEDS_PYTHON if failure.for_python else codes.get(failure.exception, 0)
-        yield f"{{{code}, {string(failure.message)}, {string(failure.formats)}}}"
+        message = failure.message
+        if failure.for_python and failure.exception != "OverflowError":
+            message = f"such a call goes on in Python only: {message or 'extents that are not usual'}"
+        yield f"{{{code}, {string(message)}, {string(failure.formats)}}}"
 
 
 def _rank_of(out: Out) -> int:

@@ -50,6 +50,12 @@ def squares(n: int) -> Any:
     return found
 
 
+def in_order(a: Any) -> Any:
+    whole = a.copy()
+    whole.sort()
+    return np.sort(a), np.unique(a), np.median(a), np.argsort(a, kind="stable"), whole
+
+
 def by_name(a: Any, scale: Any = 2.0, *more: Any, shift: int = 1, kind: str = "low") -> Any:
     held = a * scale + shift
     for one in more:
@@ -110,6 +116,7 @@ CALLS: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
     views: [(_line.copy(),)],
     shared: [(9,)],
     squares: [(10,), (0,)],
+    in_order: [(np.tile(np.array([3.0, np.nan, -1.0, 2.0]), 15),), (np.arange(60, dtype=np.int8) * 37 % 11,)],
     by_name: [(_line,), (_line, 3.0, _line, 2, 4), (_line, 1)],
     scaled: [(_line,)],
     power: [(3, 5), (10, 30)],

@@ -43,6 +43,10 @@ def of_numpys_own(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b)
 
 
+def order_of_equals(a: Any) -> Any:
+    return np.argsort(a)
+
+
 def a_named_tuple(a: Any) -> Any:
     return Point(a.min(), a.max())
 
@@ -82,6 +86,11 @@ LINE = np.arange(4.0)
         (of_an_object, (LINE.astype(">f8"),), "parakeet messages unusual-array"),
         (random_numbers, (3,), "draws random numbers"),
         (of_numpys_own, (np.eye(3), np.eye(3)), "a routine of NumPy's own (linalg.solve of float64, float64, float64)"),
+        (
+            order_of_equals,
+            (LINE,),
+            "an argsort whose order of equal elements is NumPy's choice\n    return np.argsort(a)",
+        ),
         (a_named_tuple, (LINE,), "its result is an object of a class"),
         (a_set, (4,), "its result"),
         (with_a_large_global, (LARGE,), "LARGE is an array of 1,600,000 bytes that is no argument"),

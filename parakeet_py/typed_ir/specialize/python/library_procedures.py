@@ -25,6 +25,7 @@ from zlib import crc32
 
 import numpy as np
 
+from parakeet_py.base import numpy_loops
 from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array, Scalar
@@ -86,7 +87,7 @@ def called(s: Context, frame: Frame) -> Value | None:
     except Unfit:
         return None
     owner = frame.namespace.owner
-    key = (owner.__module__, owner.__qualname__, owner.__code__.co_firstlineno, kinds)
+    key = (owner.__module__, owner.__qualname__, owner.__code__.co_firstlineno, kinds, numpy_loops.own_sorts.get())
     if key not in _known:
         try:
             _known[key] = _make(s, frame, given, places, key)
