@@ -1,4 +1,4 @@
-"""Sums and products whose contributions may be grouped in any way: `dot`, `@` within loops, `einsum`.
+"""Sums whose contributions may be grouped in any way: `dot`, `@` within loops, `einsum`.
 
 NumPy leaves these to BLAS, which promises no order. The tree of `pairwise_sums` is dear for them: it has one vector of
 accumulators, so that each addition waits for the one before, and a buffer for what is longer than a leaf. Here there
@@ -40,7 +40,8 @@ PIECES = 512
 
 def is_free(runs: Runs, given: Sequence[Operand]) -> bool:
     """Whether sums can be grouped as here; `given` is what the operator says of their order."""
-    return not given and runs.direct and not runs.sequential
+    sums = all(part.name == "add" for part in runs.parts)  # NumPy multiplies one by one
+    return sums and not given and runs.direct and not runs.sequential
 
 
 def here(lo: Lowering, runs: Runs) -> list[Cell]:
