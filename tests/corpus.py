@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 import sys
 import warnings
 import zlib
@@ -225,6 +226,10 @@ def outcome(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return seen
 
 
+_FLOAT = re.compile(r"\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+")
+"""A floating-point number as `repr` writes it, without its sign."""
+
+
 class Difference(AssertionError):
     """The compiled function did something else than plain Python."""
 
@@ -293,9 +298,18 @@ class Comparison:
                 self.value(vars(want), vars(got), f"attributes of {where}")
             case np.generic() | float() | complex():
                 self.numbers(np.asarray(want), np.asarray(got), where)
+            case str() if self.ulp and want != got:
+                self.text(want, got, where)
             case bool() | int() | str() | set() | None:
                 if want != got:
                     raise Difference(f"{where} is {got!r}, not {want!r}")
+
+    def text(self, want: str, got: str, where: str) -> None:
+        """Compare texts: floating-point numbers in them have the tolerances of numbers, all else is equal."""
+        if _FLOAT.sub("0.0", want) != _FLOAT.sub("0.0", got):
+            raise Difference(f"{where} is {got!r}, not {want!r}")
+        for one, other in zip(_FLOAT.findall(want), _FLOAT.findall(got), strict=True):
+            self.numbers(np.asarray(float(one)), np.asarray(float(other)), f"a number in {where}")
 
     def array(self, want: np.ndarray, got: np.ndarray, where: str) -> None:
         if want.dtype != got.dtype:

@@ -71,6 +71,17 @@ def test_tolerances() -> None:
         assert_same(exact, outcome(lambda x: (np.sum(x) + 1e-9, np.sin(x)), (recipe.make(),)), sums=8)
 
 
+def test_tolerances_of_numbers_in_texts() -> None:
+    exact = outcome(lambda: f"x = {1.1} of {3}", ())
+    near = outcome(lambda: f"x = {np.nextafter(1.1, 2)} of {3}", ())
+    assert_same(exact, near, ulp=1)
+    for other in (f"x = {1.1 + 1e-15} of 3", "x = 1.1 of 4", "y = 1.1 of 3", "x = -1.1 of 3"):
+        with pytest.raises(Difference):
+            assert_same(exact, outcome(lambda text=other: text, ()), ulp=1)
+    with pytest.raises(Difference):
+        assert_same(exact, near)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1", "b1", "c16", "f2"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (5,), (2, 3), (0, 3), (2, 3, 4)])
