@@ -14,6 +14,12 @@ CATALOGUE: Final = (
         (r".*: the compiler has failed .*",),
         "the result is Python's and right; please report the function, with PARAKEET_CHECK=1 for the whole traceback",
     ),
+    Entry(
+        "unknown-interpreter",
+        "Interpreters for which nothing is compiled",
+        (r"Python .* is a free-threaded build, .*", r"the layout of objects in Python .* is not known .*"),
+        "use a CPython with a global lock, of a version that the documents name, and a released NumPy",
+    ),
     # ---- arguments ----
     Entry(
         "unusual-array",

@@ -40,7 +40,10 @@ class Compiling(Specializations):
 
         First it is made for the `usual` extents; when a call turns up that has others, its `general` form.
         """
+        from parakeet_py.llvm.runtime.object_layout import check_interpreter
+
         config = self.config()
+        check_interpreter()
         if self.is_full():
             text = f"{self.function.__qualname__} has met {self.made} signatures; from now on, new ones run in Python"
             raise UnsupportedError(text, self.function.__code__.co_filename)

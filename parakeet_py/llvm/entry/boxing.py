@@ -26,7 +26,6 @@ from parakeet_py.llvm.engine import c_symbols
 from parakeet_py.llvm.entry import callable_type, stub_support
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
-from parakeet_py.llvm.runtime.object_layout import check_layout
 
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_CheckSignals "
@@ -177,7 +176,6 @@ def support(checked: bool = False) -> Mapping[str, int]:
 
 
 def _load() -> Mapping[str, int]:
-    check_layout()
     rt = runtime()
     known = symbols() | {f"gate.{name}": rt.symbols[name] for name in _RUNTIME_FUNCTIONS}
     known["gate.mem_handler"] = id(rt.mem_handler)

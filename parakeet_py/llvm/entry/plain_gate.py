@@ -38,7 +38,6 @@ from parakeet_py.llvm.entry import booked_time
 from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, Plain, is_gate
 from parakeet_py.llvm.entry.stub_support import CLOCK, LAYOUT, WATCHED
 from parakeet_py.llvm.runtime.native_runtime import support_code
-from parakeet_py.llvm.runtime.object_layout import check_layout
 
 FOR_EVER: Final = 2**63 - 1
 SAMPLE: Final = 16  # short calls of which one is measured
@@ -185,7 +184,6 @@ def _vectorcall() -> int:
 
 @lru_cache(maxsize=1)
 def _code() -> dict[str, int]:
-    check_layout()
     known = {
         f"gate.{name}": _address_of(ctypes.pythonapi, name)
         for name in ("PyObject_Vectorcall", "PyLong_AsLongLongAndOverflow", "PyUnicode_Compare", "PyThreadState_Get")

@@ -24,7 +24,7 @@ from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, is_gate
 from parakeet_py.llvm.entry.stub_support import LAYOUT, WATCHED
 from parakeet_py.llvm.runtime.native_runtime import support_code
-from parakeet_py.llvm.runtime.object_layout import Layout, check_layout
+from parakeet_py.llvm.runtime.object_layout import Layout
 
 MAX_PARAMETERS: Final = 16
 _DEFAULT, _KEYWORD_DEFAULT = -1, -2  # the source of a parameter that gets its default
@@ -128,7 +128,6 @@ def _vectorcall() -> int:
 
 @lru_cache(maxsize=1)
 def _code() -> dict[str, int]:
-    check_layout()
     known = {f"gate.{name}": _address_of(name) for name in _CALLED}
     known["gate.open_blocks"] = settings.open_blocks_address()
     known["gate.tools"] = tracing.places_address()

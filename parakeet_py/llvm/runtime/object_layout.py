@@ -1,17 +1,21 @@
 """Where CPython and NumPy keep what gates read: offsets into their structures, and the proof that they are right.
 
 Gates read Python objects in machine code, by the offsets given here. The structures are not part of a stable interface,
-so `check_layout` compares every offset with live objects before any gate is loaded, and refuses to go on where they
-differ: a clear `ImportError` instead of memory misread.
+so every offset is compared with live objects before anything is compiled. Where they differ, or the interpreter runs
+without its lock, on which gates rely, functions are refused and run in Python: no memory is misread.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+import sysconfig
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+
+from parakeet_py.base.errors import UnsupportedError
 
 
 class Layout:
@@ -58,26 +62,54 @@ class Flags:
     WARN_ON_WRITE: Final = 1 << 31
 
 
-def _with_everything(held: object) -> Any:
+_LOWEST_POINTER = 1 << 16  # no operating system maps the pages below
+
+
+def _with_everything(captured: object) -> Any:
     """A function with defaults of both kinds and a closure."""
 
     def function(first: int = 1, *, second: int = 2) -> object:
-        return held, first, second
+        return captured, first, second
 
     return function
 
 
-def check_layout() -> None:
-    """Compare `Layout` with live objects.
+def check_interpreter() -> None:
+    """Refuse interpreters whose objects machine code cannot read.
 
     Raises
     ------
-    ImportError
-        This Python or NumPy lays its objects out in a way that is not known here.
+    UnsupportedError
+        This Python or NumPy lays its objects out in a way that is not known here, or has no global lock.
+    """
+    reason = _unsuitable()
+    if reason is not None:
+        raise UnsupportedError(reason)
+
+
+@lru_cache(maxsize=1)
+def _unsuitable() -> str | None:
+    version = sys.version.split()[0]
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return f"Python {version} is a free-threaded build, for which nothing is compiled"
+    if wrong := _wrong_facts():
+        numbers = ", ".join(map(str, wrong))
+        return f"the layout of objects in Python {version} with NumPy {np.__version__} is not known (facts {numbers})"
+    return None
+
+
+def _wrong_facts() -> list[int]:
+    """The numbers of the comparisons of `Layout` with live objects that fail.
+
+    What lies in the objects is read anyhow; a pointer found there is followed only if it may be one.
     """
 
     def word(address: int) -> int | None:
         return ctypes.c_void_p.from_address(address).value
+
+    def behind(address: int, offset: int) -> int | None:
+        pointer = word(address) or 0
+        return word(pointer + offset) if pointer >= _LOWEST_POINTER and pointer % 8 == 0 else None
 
     def integer(address: int) -> int:
         return ctypes.c_int.from_address(address).value
@@ -86,7 +118,6 @@ def check_layout() -> None:
     view = array[1:, ::2]
     view.flags.writeable = False
     at, dtype = id(array), id(array.dtype)
-    dims, strides = word(at + Layout.DIMS) or 0, word(at + Layout.STRIDES) or 0
     items = (1.5, "a")
     listed = list(items)
     piece = slice(*items)
@@ -95,31 +126,32 @@ def check_layout() -> None:
     assert cell is not None
     plain = np.dtype(np.float32)
     marked = np.dtype(np.float32, metadata={"a": 1})
-    handler = word(at + Layout.MEM_HANDLER)
+    has_handler = np.ndarray.__basicsize__ >= Layout.MEM_HANDLER + 8
+    capsule = type(np._core._multiarray_umath._ARRAY_API)  # type: ignore[attr-defined]
     half = np.float16(1.5)
     facts = (
         word(at + Layout.TYPE) == id(np.ndarray),
         word(at + Layout.DATA) == array.__array_interface__["data"][0],
         integer(at + Layout.NDIM) == 2,
-        [word(dims), word(dims + 8), word(strides), word(strides + 8)] == [3, 4, 16, 4],
+        [behind(at + Layout.DIMS, 0), behind(at + Layout.DIMS, 8)] == [3, 4],
+        [behind(at + Layout.STRIDES, 0), behind(at + Layout.STRIDES, 8)] == [16, 4],
         word(at + Layout.BASE) is None,
         word(id(view) + Layout.BASE) == at,
         word(at + Layout.DESCR) == dtype,
         integer(at + Layout.FLAGS) == array.flags.num,
         integer(id(view) + Layout.FLAGS) == view.flags.num,
-        handler is not None and word(handler + Layout.TYPE) == id(type(np._core._multiarray_umath._ARRAY_API)),  # type: ignore[attr-defined]
-        word(id(view) + Layout.MEM_HANDLER) is None,
-        np.ndarray.__basicsize__ >= Layout.MEM_HANDLER + 8,
+        has_handler and behind(at + Layout.MEM_HANDLER, Layout.TYPE) == id(capsule),
+        has_handler and word(id(view) + Layout.MEM_HANDLER) is None,
         integer(dtype + Layout.TYPE_NUM) == array.dtype.num,
         ctypes.c_char.from_address(dtype + Layout.BYTEORDER).value == b"=",
-        word(dtype + Layout.ITEMSIZE) == 4,
+        word(dtype + Layout.ITEMSIZE) == 4 and word(id(np.dtype(np.complex64)) + Layout.ITEMSIZE) == 8,
         word(id(plain) + Layout.METADATA) is None,
         word(id(marked) + Layout.METADATA) is not None,
         word(id(items) + Layout.SIZE) == 2,
         word(id(items) + Layout.TUPLE_ITEMS + 8) == id(items[1]),
         word(id(listed) + Layout.SIZE) == 2,
         word(id({1: 2, 3: 4, 5: 6}) + Layout.SIZE) == 3,
-        word((word(id(listed) + Layout.LIST_ITEMS) or 0) + 8) == id(items[1]),
+        behind(id(listed) + Layout.LIST_ITEMS, 8) == id(items[1]),
         word(id(piece) + Layout.SLICE_ITEMS + 8) == id(items[1]),
         word(id(cell[0]) + Layout.CELL) == id(items),
         word(id(function) + Layout.FUNCTION_GLOBALS) == id(function.__globals__),
@@ -134,6 +166,4 @@ def check_layout() -> None:
         sys.byteorder == "little",
         ctypes.sizeof(ctypes.c_void_p) == 8,
     )
-    if not all(facts):
-        wrong = [index for index, fact in enumerate(facts) if not fact]
-        raise ImportError(f"parakeet_py does not know the layout of objects in this Python or NumPy (facts {wrong})")
+    return [index for index, fact in enumerate(facts) if not fact]

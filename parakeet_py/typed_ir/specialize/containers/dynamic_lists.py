@@ -54,6 +54,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ItemAt,
     ItemV,
     ListValue,
+    MapV,
     RangeV,
     Rows,
     ScalarV,
@@ -185,6 +186,29 @@ def _parts(template: Structure) -> Sequence[Template]:
 def of_columns(length: ir.Operand, columns: Sequence[ArrayV], item: Template) -> ListValue:
     """A list whose items have these leaves."""
     return ListValue.grown(ScalarV(length), columns, item)
+
+
+def key_template(value: MapV) -> Template:
+    item: Template = value.entries.item
+    if value.kind != "dict" or item is None:
+        return item
+    assert isinstance(item, Structure)
+    return item.parts[0]
+
+
+def keys(value: MapV) -> ListValue:
+    """The keys of a dict, or the items of a set, in order."""
+    template = key_template(value)
+    return ListValue.grown(value.entries.length, value.entries.columns[: len(types_of(template))], template)
+
+
+def values(value: MapV) -> ListValue:
+    item = value.entries.item
+    if item is None:
+        return value.entries
+    assert isinstance(item, Structure)
+    own = len(types_of(item.parts[0]))
+    return ListValue.grown(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
 
 
 def with_items(value: Value, item: Template) -> Value:

@@ -34,7 +34,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ComprehensionV,
     DictV,
     ItemAt,
-    ListValue,
     MapV,
     NeverV,
     ScalarV,
@@ -64,7 +63,7 @@ def set_of(s: Context, value: Value) -> MapV:
     if isinstance(value, ComprehensionV):
         value = s.as_list(value)
     if isinstance(value, MapV):  # in another order than that of Python
-        made = replace(value, entries=dynamic_lists.copied(s, keys(value)), kind="reordered")
+        made = replace(value, entries=dynamic_lists.copied(s, dynamic_lists.keys(value)), kind="reordered")
         return replace(made, table=_table(s, made))
     items = iterables.static_items(value)
     if items is not None:
@@ -92,7 +91,7 @@ def copied(s: Context, value: MapV) -> MapV:
 def _empty(s: Context, kind: str) -> MapV:
     table = s.call_library("empty_table", [py(SMALLEST)])
     assert isinstance(table, ArrayV)
-    return MapV(ListValue.grown(py(0), (), None), table, kind)
+    return MapV(dynamic_lists.of_columns(ZERO, (), None), table, kind)
 
 
 # ---- templates -------------------------------------------------------------------------------------------------------
@@ -165,22 +164,14 @@ def _is_key(kind: Scalar) -> bool:
     return _is_whole(kind) or np.dtype(kind.dtype).kind == "f"
 
 
-def _key_template(value: MapV) -> Template:
-    item: Template = value.entries.item
-    if value.kind != "dict" or item is None:
-        return item
-    assert isinstance(item, Structure)
-    return item.parts[0]
-
-
 def is_whole(value: MapV) -> bool:
     """Are the keys integers?"""
-    template = _key_template(value)
+    template = dynamic_lists.key_template(value)
     return template is None or (isinstance(template, Scalar) and _is_whole(template))
 
 
 def _key_columns(s: Context, value: MapV) -> list[ArrayV]:
-    kinds = types_of(_key_template(value))
+    kinds = types_of(dynamic_lists.key_template(value))
     if not all(isinstance(kind, Scalar) and _is_key(kind) for kind in kinds) or not kinds:
         raise s.unsupported("dict keys and items of sets that are no numbers")
     return list(value.entries.columns[: len(kinds)])
@@ -210,7 +201,7 @@ def _find(s: Context, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
     key = strings.as_key(key)
     parts = _key_parts(s, key)
     columns = _key_columns(s, value) if value.entries.item is not None else []
-    if columns and _kinds(template_of(key, varying=True)) != _kinds(_key_template(value)):
+    if columns and _kinds(template_of(key, varying=True)) != _kinds(dynamic_lists.key_template(value)):
         raise s.unsupported("keys of different kinds in one dict")
     if columns and len(columns) != len(parts):
         raise s.unsupported("keys of different lengths in one dict")
@@ -233,7 +224,7 @@ def _find(s: Context, value: MapV, key: Value) -> tuple[ir.Operand, ir.Operand]:
 
 def comparable_columns(s: Context, one: MapV, other: MapV) -> tuple[tuple[ArrayV, ...], tuple[ArrayV, ...]]:
     """The columns of the keys of two, which must be of one type: that of the items of either is that of the result."""
-    if _types(_key_template(one)) != _types(_key_template(other)):
+    if _types(dynamic_lists.key_template(one)) != _types(dynamic_lists.key_template(other)):
         raise s.unsupported("sets of different types")
     return tuple(_key_columns(s, one)), tuple(_key_columns(s, other))
 
@@ -250,7 +241,7 @@ def _types(template: Template) -> object:
 
 def has_floats(value: MapV) -> bool:
     """May keys be equal that are not the same number, as zeros are?"""
-    return any(isinstance(kind, Scalar) and not _is_whole(kind) for kind in types_of(_key_template(value)))
+    return any(isinstance(kind, Scalar) and not _is_whole(kind) for kind in types_of(dynamic_lists.key_template(value)))
 
 
 def with_entries(s: Context, like: MapV, columns: Value, count: Value) -> MapV:
@@ -339,29 +330,14 @@ def entry_of(s: Context, value: MapV, key: Value) -> ir.Operand | None:
     return None if s.dead else entry
 
 
-def keys(value: MapV) -> ListValue:
-    """The keys of a dict, in order."""
-    template = _key_template(value)
-    return ListValue.grown(value.entries.length, value.entries.columns[: len(types_of(template))], template)
-
-
-def values(value: MapV) -> ListValue:
-    item = value.entries.item
-    if item is None:
-        return value.entries
-    assert isinstance(item, Structure)
-    own = len(types_of(item.parts[0]))
-    return ListValue.grown(value.entries.length, value.entries.columns[own:], item.parts[1], value.entries.pools)
-
-
 def method(s: Context, value: MapV, name: str, args: Sequence[Value]) -> Value:
     match name, args:
         case "items", [] if value.kind == "dict":
             return value.entries
         case "keys", [] if value.kind == "dict":
-            return keys(value)
+            return dynamic_lists.keys(value)
         case "values", [] if value.kind == "dict":
-            return values(value)
+            return dynamic_lists.values(value)
         case "__getitem__", [key]:
             return subscript(s, value, key)
         case "get", [key, *default] if value.kind == "dict" and len(default) < 2:
@@ -449,7 +425,7 @@ def put(s: Context, value: MapV, key: Value, item: Value | None) -> MapV:
     value = _fitting(s, value, key, item)
     entry, place = _find(s, value, key)
     entries, table = value.entries, value.table
-    own = len(types_of(_key_template(value)))
+    own = len(types_of(dynamic_lists.key_template(value)))
 
     def added() -> list[Value]:
         grown = dynamic_lists.append(s, entries, key if item is None else TupleV((key, item)))
@@ -492,7 +468,7 @@ __all__ = ["change", "contains", "joined", "method", "new_set", "set_of", "subsc
 def _places(s: Context, value: MapV) -> tuple[ir.Operand, ItemAt] | None:
     if value.kind != "dict":
         return None
-    listed = keys(value)
+    listed = dynamic_lists.keys(value)
     return listed.length.operand, lambda index: dynamic_lists.item_at(s, listed, index)
 
 

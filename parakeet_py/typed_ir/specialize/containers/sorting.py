@@ -61,7 +61,7 @@ ABSENT = "{0} is not in list" if sys.version_info < (3, 14) else "list.index(x):
 
 def _line(s: Context, value: Value) -> ListValue | None:
     """The numbers of an iterable, a dict's keys among them, as a list; None if they are not numbers of one type."""
-    return array_lists.line(s, hash_maps.keys(value) if isinstance(value, MapV) else value)
+    return array_lists.line(s, dynamic_lists.keys(value) if isinstance(value, MapV) else value)
 
 
 def of_set(s: Context, value: Value) -> Value:
@@ -73,7 +73,7 @@ def of_set(s: Context, value: Value) -> Value:
     if held.kind == "dict" or not hash_maps.is_whole(held):
         return value
     start, stores = len(s.builder.scopes[-1].statements), s.elements.stores_of_elements
-    listed = s.as_list(replace(value, iterable=hash_maps.keys(held)))
+    listed = s.as_list(replace(value, iterable=dynamic_lists.keys(held)))
     raises = may_raise(s.builder.scopes[-1].statements[start:]) or s.elements.stores_of_elements > stores
     if raises or not is_rows(listed) or listed.kind or listed.array.dtype not in ("int64", "bool"):
         raise s.unsupported("iteration over a set")
@@ -134,7 +134,7 @@ def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Valu
 
 
 def _gone_through(s: Context, value: Value) -> Value:
-    return array_lists.shown(s, hash_maps.keys(value)) if isinstance(value, MapV) else value
+    return array_lists.shown(s, dynamic_lists.keys(value)) if isinstance(value, MapV) else value
 
 
 def by_key(s: Context, value: Value, key: Value, which: str) -> Value:
@@ -275,7 +275,7 @@ def _records(s: Context, value: Value) -> ListValue | None:
         value = s.call(Static(list), [value], {})
     value = s.as_list(value)
     if isinstance(value, MapV):
-        value = hash_maps.keys(value)
+        value = dynamic_lists.keys(value)
     if isinstance(value, RangeV) or array_of(value) is not None:
         numbers = array_lists.line(s, value)
         if numbers is not None:

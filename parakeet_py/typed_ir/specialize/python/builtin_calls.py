@@ -21,7 +21,7 @@ from parakeet_py.typed_ir.specialize.arrays.elementwise import scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.arrays.views import size_of
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
-from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, hash_maps, strings
+from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.messages import format_values, is_text, text_of_error
@@ -205,7 +205,7 @@ def _make_sequence(kind: str) -> Callable[..., Value]:
         if isinstance(value, ComprehensionV):
             value = s.as_list(value)
         if isinstance(value, MapV) and value.kind == "dict" and kind == "list":
-            value = array_lists.shown(s, hash_maps.keys(value))
+            value = array_lists.shown(s, dynamic_lists.keys(value))
         items = iterables.static_items(value)
         if items is not None:
             return TupleV(tuple(items), kind)

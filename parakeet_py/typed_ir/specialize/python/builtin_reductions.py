@@ -126,7 +126,7 @@ BUILTINS[max] = _extremum("gt", "max")
 def _keys(value: Value) -> Value:
     """The keys of a dict, the items of a set of integers, whose order makes no difference; other values."""
     if isinstance(value, MapV) and (value.kind == "dict" or hash_maps.is_whole(value)):
-        return hash_maps.keys(value)
+        return dynamic_lists.keys(value)
     return value
 
 
