@@ -25,7 +25,7 @@ from parakeet_py.library.intrinsics import (
     scatter,
     unsupported,
 )
-from parakeet_py.library.registry import implements, method, static
+from parakeet_py.library.registry import implements, method, procedure, static
 from parakeet_py.library.shared import converted, in_order, mapped, must_be_int, result_kind
 from parakeet_py.operators import prange
 
@@ -92,6 +92,40 @@ def insertion_point(at, count, x, left):
     return int(low)
 
 
+LONG_TABLE = 64  # elements; in shorter ones every number is looked for on its own, which needs no memory and no order
+BLOCK = 256  # numbers that are looked for one from the other
+FAR = 64  # elements behind the place of the number before
+LOST = 4  # numbers, in a row, that are not near the one before: those of this block are in no order
+
+
+@procedure
+def insertion_points(a, x, kind, left):
+    """The insertion points of many numbers. Most often numbers are in order, and the place of one is a little behind that
+    of the one before: it is looked for there in growing steps. Numbers in no order are looked for everywhere."""
+    count, many = a.shape[0], x.shape[0]
+    found = allocate((many,), "int64")
+
+    def at(i):
+        return cast(load(a, i), kind)
+
+    for block in prange((many + BLOCK - 1) // BLOCK):
+        low, lost = 0, 0
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, many)):
+            v = cast(load(x, i), kind)
+            start, span = 0, count
+            if lost < LOST:
+                lost = lost + 1
+                if low == 0 or comes_before(at(low - 1), v, left):
+                    step = 1
+                    while step <= FAR and low + step <= count and comes_before(at(low + step - 1), v, left):
+                        low, step = low + step, step * 2
+                    if step <= FAR:
+                        start, span, lost = low, min(step - 1, count - low), 0
+            low = start + insertion_point(lambda j: at(start + j), span, v, left)
+            found[i] = low
+    return found
+
+
 def comes_before(other, x, left):
     return precedes(other, x) if left else ~precedes(x, other)
 
@@ -124,7 +158,10 @@ def searchsorted(a, v, side="left", sorter=None):
     def place(x):
         return cast(insertion_point(element, count, cast(x, kind), left), "int64")
 
-    return mapped(place, v)
+    if sorter is not None or on_device() or not is_array(v) or v.ndim == 0 or count < LONG_TABLE:
+        return mapped(place, v)
+    v = in_order(v)
+    return reshape(insertion_points(a, reshape(v, (v.size,)), kind, left), v.shape)
 
 
 @method("searchsorted")
@@ -162,10 +199,6 @@ def digitize(x, bins, right=False):
     return mapped(place, x)
 
 
-BLOCK = 256  # numbers whose intervals are found one from the other
-LOST = 4  # of them, in a row, that are nowhere near
-
-
 @implements(np.interp)
 def interp(x, xp, fp, left=None, right=None, period=None):
     x, xp, fp = as_numeric(x), as_array(xp), as_array(fp)
@@ -186,39 +219,17 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if on_device() or not is_array(x) or x.ndim == 0:
         return mapped(lambda point: value_at(point, interval_of(xp, cast(point, "float64"))), x)
     x = in_order(x)
-    intervals = reshape(intervals_of(xp, reshape(x, (x.size,))), x.shape)
-    return generate(x.shape, lambda *place: value_at(load(x, *place), load(intervals, *place)))
+    points = reshape(insertion_points(xp, reshape(x, (x.size,)), np.float64, False), x.shape)
+    return generate(x.shape, lambda *place: value_at(load(x, *place), interval_before(xp, load(points, *place))))
 
 
 def interval_of(xp, v):
     """The number of the interval between sample points where a number lies, those at the ends for what is beyond."""
-    last = xp.shape[0] - 1
-    place = insertion_point(lambda i: cast(load(xp, i), "float64"), last + 1, v, False) - 1
-    return max(min(place, last - 1), 0)
+    return interval_before(xp, insertion_point(lambda i: cast(load(xp, i), "float64"), xp.shape[0], v, False))
 
 
-def intervals_of(xp, x):
-    """The intervals of many numbers. Most often a number lies in the interval of the one before, or in the next; where
-    it does not, several times in a row, numbers are in no order, and these intervals are not looked at any longer."""
-    count, most = x.shape[0], max(xp.shape[0] - 2, 0)
-    found = allocate((count,), "int64")
-
-    def is_in(j, v):
-        above = (j == 0) | (cast(load(xp, j), "float64") <= v)
-        return above & ((j == most) | (v < cast(load(xp, min(j + 1, most)), "float64")))
-
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        j, lost = 0, 0
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, count)):
-            v = cast(load(x, i), "float64")
-            if lost < LOST and is_in(j, v):
-                lost = 0
-            elif lost < LOST and is_in(min(j + 1, most), v):
-                j, lost = min(j + 1, most), 0
-            else:
-                j, lost = interval_of(xp, v), lost + 1
-            found[i] = j
-    return found
+def interval_before(xp, point):
+    return max(min(point - 1, xp.shape[0] - 2), 0)
 
 
 def in_one_period(x, xp, fp, period):
