@@ -167,6 +167,13 @@ def may_not_fit(source, kind):
     return kind.kind in "iu" and not np.can_cast(source, kind)
 
 
+@static
+def beyond(kind):
+    """The floats next to the range of an integer dtype, at most of 63 bits, whose integer parts are not in it."""
+    limits = np.iinfo(kind)
+    return max(float(limits.min) - 1.0, -(2.0**63)), min(float(limits.max) + 1.0, 2.0**63)
+
+
 def starting(initial, kind):
     """An initial value, which is stored to the dtype of the reduction."""
     initial = as_numeric(initial)
@@ -175,7 +182,8 @@ def starting(initial, kind):
     if not is_weak(initial) and may_not_fit(dtype_of(initial), kind):
         hand_back("an initial value that may not fit the dtype")
     if dtype_of(initial).kind == "f" and kind.kind in "iu":
-        check((initial > -(2.0**63)) & (initial < 2.0**63), "Deoptimize", "an initial value that is no int")
+        low, high = beyond(kind)
+        check((initial > low) & (initial < high), "Deoptimize", "an initial value that its dtype does not take")
     return fitting(initial, kind)
 
 
