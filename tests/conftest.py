@@ -12,6 +12,7 @@ import gc
 import os
 import re
 import tempfile
+import zlib
 from typing import Any
 
 import pytest
@@ -34,6 +35,17 @@ _unhurried = {
 settings.register_profile("short", max_examples=15, derandomize=True, database=None, **_unhurried)
 settings.register_profile("fuzz", max_examples=int(os.environ.get("PARAKEET_FUZZ") or 1), **_unhurried)
 settings.load_profile("fuzz" if os.environ.get("PARAKEET_FUZZ") else "short")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", type=int, default=1, metavar="N", help="run one test of N, drawn by their names")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (share := config.getoption("--share")) > 1:
+        left_out = [item for item in items if zlib.crc32(item.nodeid.encode()) % share]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % share == 0]
 
 
 @pytest.hookimpl(optionalhook=True)

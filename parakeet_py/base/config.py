@@ -17,7 +17,6 @@ Nothing heavy is imported here, because every import of the package passes throu
 from __future__ import annotations
 
 import os
-import sys
 from _thread import allocate_lock
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +26,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base import machine
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 
@@ -235,7 +235,7 @@ def _count_blocks(change: int) -> None:
 
 
 _from_environment: Config | None = None
-_OF_TESTS = ("PARAKEET_TEST_GPU", "PARAKEET_TEST_TEAMS", "PARAKEET_FUZZ", "PARAKEET_GPU_RESULTS")
+_OF_TESTS = ("PARAKEET_TEST_GPU", "PARAKEET_TEST_TEAMS", "PARAKEET_FUZZ", "PARAKEET_GPU_RESULTS", "PARAKEET_PORTABLE")
 _changed: ContextVar[Config | None] = ContextVar("parakeet_py_options", default=None)
 
 
@@ -396,7 +396,7 @@ def available_cpus() -> int:
         count = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
         count = os.cpu_count() or 1
-    quota = _cgroup_quota() if sys.platform == "linux" else None
+    quota = _cgroup_quota() if machine.LINUX and not machine.PORTABLE else None
     if quota is not None:
         count = min(count, max(1, int(quota + 0.5)))
     return max(1, min(count, MAX_THREADS))

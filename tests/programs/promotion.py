@@ -367,3 +367,16 @@ def powers_of_two_beyond_float16(x, k, j):
     m = np.uint64(2**63) if k == 0 else 2**62 if k == 1 else x[1]
     n = np.float16(3) if j == 0 else 300
     return m % n
+
+
+@program(
+    [
+        (np.True_, np.complex64(complex(-1.5, np.nan))),
+        (np.False_, np.complex128(complex(0, np.nan))),
+        (True, np.complex64(complex(-1.5, np.nan))),
+        (np.complex64(complex(-1.5, np.nan)), np.True_),
+        (np.float32(1), np.complex64(complex(1, np.nan))),
+    ]
+)
+def order_of_complex_scalars_with_nan(a, b):
+    return a > b, a >= b, a < b, max(a, b), min(a, b)

@@ -100,8 +100,8 @@ LOST = 4  # numbers, in a row, that are not near the one before: those of this b
 
 @procedure
 def insertion_points(a, x, kind, left):
-    """The insertion points of many numbers. Most often numbers are in order, and the place of one is a little behind that
-    of the one before: it is looked for there in growing steps. Numbers in no order are looked for everywhere."""
+    """The insertion points of many numbers. Most often numbers are in order, and the place of one is a little behind
+    that of the one before: it is looked for there in growing steps. Numbers in no order are looked for everywhere."""
     count, many = a.shape[0], x.shape[0]
     found = allocate((many,), "int64")
 
@@ -121,7 +121,7 @@ def insertion_points(a, x, kind, left):
                         low, step = low + step, step * 2
                     if step <= FAR:
                         start, span, lost = low, min(step - 1, count - low), 0
-            low = start + insertion_point(lambda j: at(start + j), span, v, left)
+            low = start + insertion_point(lambda j: at(start + j), span, v, left)  # noqa: B023 (called at once)
             found[i] = low
     return found
 

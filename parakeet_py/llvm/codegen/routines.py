@@ -9,10 +9,9 @@ And of our own for pairwise sums (`pairwise_library`).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
-from parakeet_py.base import numpy_loops, routines
+from parakeet_py.base import machine, numpy_loops, routines
 from parakeet_py.base.types import is_complex, real_dtype
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays
@@ -22,8 +21,6 @@ from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
 from parakeet_py.llvm.runtime.pairwise_library import PREFIX
 from parakeet_py.typed_ir.ir import dtype_of
-
-_INVALID = 0x10 if sys.platform == "win32" else 0x01  # FE_INVALID, here and on x86-64 and aarch64 elsewhere
 
 
 def routine(scope: Scope, statement: ir.Routine) -> None:
@@ -95,9 +92,9 @@ def _run_loop(
 # A loop leaves the flag as it was unless it fails. Never inlined: no arithmetic of the caller's may come in between.
 _RUN = f"""
 define internal i32 @pk.run.loop(ptr %loop, ptr %arrays, ptr %sizes, ptr %strides, ptr %data) noinline nounwind {{
-  %cleared = call i32 @feclearexcept(i32 {_INVALID})
+  %cleared = call i32 @feclearexcept(i32 {machine.INVALID})
   call void %loop(ptr %arrays, ptr %sizes, ptr %strides, ptr %data)
-  %raised = call i32 @fetestexcept(i32 {_INVALID})
+  %raised = call i32 @fetestexcept(i32 {machine.INVALID})
   ret i32 %raised
 }}"""
 

@@ -7,25 +7,20 @@ x86-64 and (since 2.40) aarch64; where it is not, its names are simply unknown.
 from __future__ import annotations
 
 import ctypes
-import sys
 from functools import lru_cache
 
-_LIBRARIES = {
-    "linux": ("libmvec.so.1", "libm.so.6", "libc.so.6"),
-    "darwin": ("libSystem.dylib",),
-    "win32": ("ucrtbase.dll", "vcruntime140.dll"),
-}
+from parakeet_py.base import machine
 
 
 @lru_cache(maxsize=1)
 def _libraries() -> tuple[ctypes.CDLL, ...]:
     loaded = []
-    for name in _LIBRARIES.get(sys.platform, ()):
+    for name in machine.C_LIBRARIES:
         try:
             loaded.append(ctypes.CDLL(name))
         except OSError:
             continue
-    if sys.platform != "win32":
+    if not machine.WINDOWS:
         loaded.append(ctypes.CDLL(None))
     return tuple(loaded)
 

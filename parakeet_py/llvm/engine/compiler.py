@@ -26,6 +26,7 @@ from functools import lru_cache
 from typing import Any
 
 from parakeet_py.base.errors import CodegenError
+from parakeet_py.base.machine import JIT_LINK
 from parakeet_py.llvm.engine import c_symbols, object_loader, perf_symbols, procedure_objects
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.engine.llvm_library import Library, Module, TargetMachine, library, optimize, text_of
@@ -323,7 +324,7 @@ def _load_with_llvm(
 def _orc() -> Any:
     llvm = binding()
     cpu, features = _cpu_and_features()
-    machine = llvm.Target.from_default_triple().create_target_machine(
+    target = llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
     )
-    return llvm.create_lljit_compiler(machine, use_jit_link=False, suppress_errors=True)
+    return llvm.create_lljit_compiler(target, use_jit_link=JIT_LINK, suppress_errors=True)

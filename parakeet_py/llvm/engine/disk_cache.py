@@ -27,7 +27,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from parakeet_py.base import config, package
+from parakeet_py.base import config, machine, package
 from parakeet_py.base.cache_files import read_file, trusted_folder, write_file
 
 try:  # the module under hashlib: an import of 0.2 ms instead of 7
@@ -93,6 +93,7 @@ def _environment() -> bytes:
     parts = (
         MAGIC,
         sys.platform,
+        machine.PORTABLE,
         sys.hexversion,
         sys.implementation.cache_tag,
         getattr(numpy, "__version__", ""),

@@ -19,14 +19,13 @@ from __future__ import annotations
 import ctypes
 import itertools
 import mmap
-import os
 import struct
-import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+from parakeet_py.base import machine
 from parakeet_py.base.errors import ParakeetError
 
 Resolver = Callable[[str], "int | None"]
@@ -76,6 +75,9 @@ class UnsupportedObject(LoadError):
     """A well-formed object that this linker does not take."""
 
 
+_kept_for_ever: list[object] = []
+
+
 class LoadedCode:
     """Code in memory and the addresses of its exports.
 
@@ -102,7 +104,7 @@ class LoadedCode:
 
     def keep_for_ever(self) -> None:
         """Never unmap this code, not even when nothing refers to this object any more."""
-        self._finalizer.detach()
+        _kept_for_ever.append(self._finalizer.detach())  # what LLVM has linked is freed when nothing refers to it
 
     def handed_over(self) -> Callable[[], object]:
         """What unmaps this code, which is then the caller's to call."""
@@ -114,7 +116,7 @@ class LoadedCode:
 
 def supported() -> bool:
     """Whether this linker works in this process at all."""
-    return sys.platform == "linux" and sys.maxsize > 2**32 and os.uname().machine == "x86_64"
+    return machine.OWN_LINKER
 
 
 def load_elf(data: bytes, resolve: Resolver, exports: Iterable[str]) -> LoadedCode:

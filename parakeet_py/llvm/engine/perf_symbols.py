@@ -22,14 +22,13 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO, NamedTuple
 
-from parakeet_py.base import config
+from parakeet_py.base import config, machine
 from parakeet_py.llvm.engine.object_loader import LoadedCode
 
 _MAGIC, _VERSION = 0x4A695444, 1  # "JiTD"
 _HEADER = struct.Struct("<6I2Q")  # magic, version, size, machine, 0, process, nanoseconds, flags
 _RECORD = struct.Struct("<2IQ")  # kind, size, nanoseconds
 _LOAD, _LINES = 0, 2
-_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
 
 
 class Title(NamedTuple):
@@ -122,13 +121,11 @@ class _Dump(_Log):
     file: BinaryIO
 
     def begin(self, forked: bool) -> None:
-        import platform
         import tempfile
 
         folder = os.environ.get("JITDUMPDIR") or tempfile.gettempdir()
         self.file = open(os.path.join(folder, f"jit-{self.process}.dump"), "w+b", buffering=0)  # noqa: SIM115
-        machine = _MACHINES.get(platform.machine(), 0)
-        header = (_MAGIC, _VERSION, _HEADER.size, machine, 0, self.process, time.monotonic_ns(), 0)
+        header = (_MAGIC, _VERSION, _HEADER.size, machine.ELF_MACHINE, 0, self.process, time.monotonic_ns(), 0)
         self.file.write(_HEADER.pack(*header))
         self.count = 0
         # perf finds the file by this event

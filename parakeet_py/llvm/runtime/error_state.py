@@ -25,13 +25,13 @@ Every change of the filters (a block of `warnings.catch_warnings`, `simplefilter
 from __future__ import annotations
 
 import ctypes
-import platform
 import sys
 import warnings
 from typing import Any, Final
 
 import numpy as np
 
+from parakeet_py.base import machine
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.object_layout import Layout
 
@@ -45,7 +45,7 @@ MORE_THAN_WARNINGS: Final = sum(0b110 << _BITS * place for place in range(len(KI
 INVALID, DIVIDE, OVERFLOW = 0x1, 0x4, 0x8
 FLAGS: Final = {"divide": DIVIDE, "over": OVERFLOW, "invalid": INVALID}  # underflow is common, and ignored by default
 ALL_FLAGS: Final = INVALID | DIVIDE | OVERFLOW
-HAS_FLAGS: Final = platform.machine() in ("x86_64", "AMD64")
+HAS_FLAGS: Final = machine.HAS_FLAGS
 
 
 class Record(ctypes.Structure):

@@ -26,12 +26,11 @@ exception stays set in the thread of the call.
 
 from __future__ import annotations
 
-import platform
-
+from parakeet_py.base import machine
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 
-CONVENTION = "preserve_mostcc " if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") else ""
+CONVENTION = "preserve_mostcc " if machine.KEEPS_REGISTERS else ""
 HELD = 1  # a context's THREAD while the GIL is held
 LENT = 2
 KEPT = 3

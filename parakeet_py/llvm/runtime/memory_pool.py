@@ -12,8 +12,7 @@ by the forking thread, so that a child finds the list whole.
 
 from __future__ import annotations
 
-import sys
-
+from parakeet_py.base import machine
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.array_memory import FIELDS
 
@@ -154,9 +153,9 @@ def pk_alloc_large(bytes: i64) -> ptr:
 """,
     FIELDS
     | {
-        "HUGE": HUGE if sys.platform == "linux" else 1 << 62,
+        "HUGE": HUGE if machine.HUGE_PAGES else 1 << 62,
         "HUGE_PAGE": HUGE_PAGE,
         "POOL_LENGTH": POOL_LENGTH,
-        "ANONYMOUS": 0x1002 if sys.platform == "darwin" else 0x22,
+        "ANONYMOUS": machine.ANONYMOUS,
     },
 )

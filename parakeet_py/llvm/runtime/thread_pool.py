@@ -35,9 +35,7 @@ Only Linux has the futex; elsewhere `pool_ir` gives a `pk_parallel` that runs ev
 
 from __future__ import annotations
 
-import platform
-import sys
-
+from parakeet_py.base import machine
 from parakeet_py.base.config import MAX_THREADS
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
@@ -51,10 +49,6 @@ JOIN_YIELDS = 200
 JOIN_NANOSECONDS = 50_000_000  # how long a waiting caller sleeps before it looks at signals
 CPU_SET_BYTES = 128  # of a set of CPUs: 1024 bits
 
-_FUTEX_SYSCALL = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98}
-_GETTID_SYSCALL = {"x86_64": 186, "amd64": 186, "aarch64": 178, "arm64": 178, "riscv64": 178}
-_PAUSE = {"x86_64": "pause", "amd64": "pause", "aarch64": "yield", "arm64": "yield"}
-
 
 # What a waiting thread calls, to tell the CPU that it spins.
 PAUSE = Source(
@@ -65,25 +59,24 @@ def sched_yield() -> i32: ...
 def pause():
     asm(INSTRUCTION)
 """,
-    {"INSTRUCTION": _PAUSE.get(platform.machine().lower(), "")},
+    {"INSTRUCTION": machine.PAUSE},
 )
 
 
 def has_pool() -> bool:
     """Whether regions run on several threads on this platform."""
-    return sys.platform == "linux" and platform.machine().lower() in _FUTEX_SYSCALL
+    return machine.SYSTEM_CALLS is not None
 
 
 def pool() -> Source:
     """The pool for this platform, after `PAUSE` and `loop_polls.POLL`: `pk_parallel`, `threads_after_fork`."""
-    if not has_pool():
+    if machine.SYSTEM_CALLS is None:
         return SERIAL
-    machine = platform.machine().lower()
     constants = {
         "HAS_FLAGS": HAS_FLAGS,
         "ALL_FLAGS": ALL_FLAGS,
         "FLAGS": Context.FLAGS,
-        "FUTEX": _FUTEX_SYSCALL[machine],
+        **machine.SYSTEM_CALLS,
         "WAIT": 128,  # FUTEX_WAIT | FUTEX_PRIVATE_FLAG
         "WAKE": 129,
         "SPIN_256": SPIN_NANOSECONDS * 256,
@@ -91,7 +84,6 @@ def pool() -> Source:
         "JOIN_SPINS": JOIN_SPINS,
         "JOIN_YIELDS": JOIN_YIELDS,
         "JOIN_NANOSECONDS": JOIN_NANOSECONDS,
-        "GETTID": _GETTID_SYSCALL[machine],
         "SETMASK": 2,  # SIG_SETMASK
         "CPU_SET": CPU_SET_BYTES,
         "MAX_THREADS": MAX_THREADS,

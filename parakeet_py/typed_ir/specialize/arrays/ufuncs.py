@@ -183,7 +183,7 @@ def binary(s: Context, op: str, left: Value, right: Value) -> Value:
     shortcut = powers.shortcut(left, right) if op == "pow" else None
     if shortcut is not None:
         return call_ufunc(s, shortcut, [left])
-    if op in _ORDER and isinstance(left, ScalarV) and isinstance(right, ScalarV):
+    if op in _ORDER and isinstance(left, ScalarV) and isinstance(right, ScalarV) and not _is_numpy_bool(left):
         for one, other in ((left, right), (right, left)):
             if not one.python and is_complex(one.dtype) and (other.python or np.can_cast(other.dtype, one.dtype)):
                 return _complex_order(s, op, left, right, one.dtype)
@@ -191,14 +191,18 @@ def binary(s: Context, op: str, left: Value, right: Value) -> Value:
 
 
 def _complex_order(s: Context, op: str, left: ScalarV, right: ScalarV, dtype: str) -> Value:
-    """A comparison of complex scalars: the real parts decide, or else the imaginary ones. The ufunc has no order for
-    what is NaN in part."""
+    """A comparison of complex scalars: the real parts decide, or else the imaginary ones. The ufunc, which NumPy's bool
+    on the left calls, has no order for what is NaN in part."""
     b, part, truth = s.builder, Scalar(real_dtype(dtype)), Scalar("bool")
     sides = [b.cast(side.operand, Scalar(dtype)) for side in (left, right)]
     reals = [b.prim("real", side, type=part) for side in sides]
     imaginary = [b.prim("imag", side, type=part) for side in sides]
     same = b.prim("eq", *reals, type=PYBOOL)
     return ScalarV(b.select(same, b.prim(op, *imaginary, type=truth), b.prim(op, *reals, type=truth)))
+
+
+def _is_numpy_bool(value: ScalarV) -> bool:
+    return not value.python and value.dtype == "bool"
 
 
 def _is_two(s: Context, exponent: Value) -> bool:

@@ -1,0 +1,70 @@
+"""What this system and processor have that others lack: the one place that asks where the process runs.
+
+Each name here says whether, or how, something is done that not every system knows; where it is not, the portable form
+is taken: LLVM's linker in place of the project's own, a processor for all threads' work, no flags of floating point. So
+macOS, Windows and processors other than x86-64 take forms that Linux on x86-64 does not take. `PARAKEET_PORTABLE=1`
+takes them there as well, so that they are tested where the tests run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+
+def _processor() -> str:
+    name = os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name.lower(), name.lower())
+
+
+_PROCESSOR: Final = _processor()
+
+PORTABLE: Final = os.environ.get("PARAKEET_PORTABLE", "") not in ("", "0")
+WINDOWS: Final = sys.platform == "win32"
+MACOS: Final = sys.platform == "darwin"
+LINUX: Final = sys.platform == "linux"
+X86: Final = _PROCESSOR == "x86_64"
+AARCH64: Final = _PROCESSOR == "aarch64"
+
+OWN_LINKER: Final = LINUX and X86 and sys.maxsize > 2**32 and not PORTABLE
+"""Objects are ELF of x86-64, which `llvm/engine/object_loader` puts into memory without LLVM."""
+
+JIT_LINK: Final = AARCH64 and not WINDOWS
+"""LLVM's newer linker is taken: the older one aborts on AArch64 where code lies far from what it refers to."""
+
+_SYSTEM_CALLS = {
+    "x86_64": {"FUTEX": 202, "GETTID": 186},
+    "aarch64": {"FUTEX": 98, "GETTID": 178},
+    "riscv64": {"FUTEX": 98, "GETTID": 178},
+}
+SYSTEM_CALLS: Final = _SYSTEM_CALLS.get(_PROCESSOR) if LINUX and not PORTABLE else None
+"""Numbers of the system calls of the thread pool; None: regions run on one thread."""
+
+PAUSE: Final = {"x86_64": "pause", "aarch64": "yield"}.get(_PROCESSOR, "")
+"""The instruction of a thread that spins."""
+
+HAS_FLAGS: Final = X86 and not PORTABLE
+"""The flags of floating-point errors are read and cleared by instructions of SSE."""
+
+KEEPS_REGISTERS: Final = X86 or AARCH64
+"""LLVM has a calling convention that keeps most registers."""
+
+HUGE_PAGES: Final = LINUX and not PORTABLE
+"""`madvise` takes MADV_HUGEPAGE."""
+
+ANONYMOUS: Final = 0x1002 if MACOS else 0x22
+"""MAP_PRIVATE | MAP_ANONYMOUS"""
+
+INVALID: Final = 0x10 if WINDOWS else 0x01
+"""FE_INVALID of <fenv.h>, on x86-64 and AArch64."""
+
+C_LIBRARIES: Final = {
+    "linux": ("libm.so.6", "libc.so.6") if PORTABLE else ("libmvec.so.1", "libm.so.6", "libc.so.6"),
+    "darwin": ("libSystem.dylib",),
+    "win32": ("ucrtbase.dll", "vcruntime140.dll"),
+}.get(sys.platform, ())
+"""Where C functions are looked for, in this order, before the process itself."""
+
+ELF_MACHINE: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}.get(_PROCESSOR, 0)
+"""The processor's number in ELF."""

@@ -1,0 +1,52 @@
+# Sourced by python-matrix and qemu-aarch64: folders with a Debian system of another release or processor, in which tests run.
+#
+# DEBIAN_MIRROR  a Debian mirror (default: the first that this machine's apt uses)
+# DEBIAN_BIND    further folders of this machine to be seen inside, such as those that pip installs from
+
+need_root() {
+    if [ "$(id -u)" != 0 ]; then echo "$(basename "$0") has to be root, for chroot and mount" >&2; exit 2; fi
+    command -v debootstrap >/dev/null || { echo "install debootstrap first (a Debian package)" >&2; exit 2; }
+}
+
+# make_root FOLDER SUITE ARCHITECTURE PACKAGES: made once, kept for the next run. One that was interrupted is made anew.
+make_root() {
+    if [ -e "$1/.made" ]; then return; fi
+    rm -rf "$1"
+    debootstrap --variant=minbase --arch="$3" --include="$4" "$2" "$1" \
+        "${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | head -1)}"
+    touch "$1/.made"
+}
+
+mounted=()
+leave_root() {
+    for ((i = ${#mounted[@]} - 1; i >= 0; i--)); do umount -l "${mounted[i]}" || true; done
+    mounted=()
+}
+trap leave_root EXIT
+
+# enter_root FOLDER: mounts what a process inside needs; a fresh copy of the checkout is in /checkout.
+enter_root() {
+    for folder in /dev /proc /etc/ssl ${DEBIAN_BIND:-}; do
+        mkdir -p "$1$folder"
+        mount --bind "$folder" "$1$folder"
+        mounted+=("$1$folder")
+    done
+    cp /etc/resolv.conf "$1/etc/" 2>/dev/null || true
+    if [ -e /etc/pip.conf ]; then cp /etc/pip.conf "$1/etc/pip.conf"; fi
+    rm -rf "$1/checkout"
+    mkdir "$1/checkout"
+    git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - 2>/dev/null |
+        tar -x -C "$1/checkout"
+}
+
+# inside FOLDER COMMAND...: with an environment of its own.
+inside() {
+    chroot "$1" env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 PARAKEET_CACHE_DIR=/root/cache CI="${CI:-}" "${@:2}"
+}
+
+# install FOLDER PYTHON EXTRAS [PIP ARGS]: a virtual environment with the checkout in it, of this python.
+install() {
+    [ -e "$1/venv/bin/python" ] || inside "$1" "$2" -m venv /venv
+    inside "$1" /venv/bin/python -m pip install --quiet --disable-pip-version-check "${@:4}" \
+        -e "/checkout[$3]"
+}
