@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from parakeet_py.library.arrays.shape import ravel
-from parakeet_py.library.intrinsics import as_array, cast, constant, copy, dtype_of, hand_back, scan_axis, unsupported
+from parakeet_py.library.intrinsics import (
+    allocate,
+    as_array,
+    cast,
+    constant,
+    copy,
+    dtype_of,
+    hand_back,
+    load,
+    scan_axis,
+    store,
+    unsupported,
+)
 from parakeet_py.library.reductions.reductions import can_reduce, identity_of, neutral, one_by_one, reduction_kind
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shared import ALL, NO_VALUE, SAME, check_output_cast, converted, into, single_axis
@@ -29,6 +41,15 @@ def accumulate(ufunc, a, axis, dtype, out):
 
 def products_in_order(a, axis, kind):
     """The running product along an axis, which begins with the first element itself."""
+    if a.ndim == 1:  # the product so far stays in registers
+        made = allocate(a.shape, kind)
+        if a.shape[0] > 0:
+            product = cast(load(a, 0), kind)
+            store(made, 0, product)
+            for i in range(1, a.shape[0]):
+                product = cast(load(a, i), kind) * product
+                store(made, i, product)
+        return made
     made = copy(cast(a, kind), "K")
     before = (ALL,) * axis
     for i in range(1, made.shape[axis]):
