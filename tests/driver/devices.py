@@ -98,4 +98,4 @@ def cuCtxSynchronize() -> None:
 
 @call("pii")
 def cuDeviceCanAccessPeer(place: int, one: int, other: int) -> None:
-    put(place, ctypes.c_int, int(one != other))
+    put(place, ctypes.c_int, int(one != other and (one, other) not in machine.apart))

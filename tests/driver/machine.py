@@ -120,7 +120,8 @@ class Context:
         self.device = emulator.Device(memory_bytes=memory)
         self.error: Code | None = None
         self.streams = [Stream(self)]  # the default one
-        self.peers: set[int] = set()
+        self.peers: set[int] = set()  # devices that may access its memory
+        self.admitted: list[int] = []  # those that became so, each time
         self.reserved = 0
 
     def drop(self) -> None:
@@ -146,6 +147,8 @@ class Machine:
         self.pinned: dict[int, np.ndarray[Any, Any]] = {}
         self.here = threading.local()
         self.graphs_launched = 0
+        self.apart: set[tuple[int, int]] = set()  # devices without a link: the first cannot access the second
+        self.refusing: set[tuple[int, int]] = set()  # ... says that it can, and is refused
         self.registers: Callable[[str], int] = lambda name: 32
 
     def keep(self, thing: Any) -> int:

@@ -47,8 +47,13 @@ def cuMemPoolGetAccess(place: int, pool: int, location: int) -> None:
 
 @call("ppz")
 def cuMemPoolSetAccess(pool: int, described: int, count: int) -> None:
+    context = machine.pools[pool]
     for _, number, flags in (ctypes.c_int * 3 * count).from_address(described):
-        (machine.pools[pool].peers.add if flags else machine.pools[pool].peers.discard)(number)
+        if flags and ((number, context.number) in machine.refusing or (number, context.number) in machine.apart):
+            raise Status(Code.INVALID_DEVICE)
+        if flags and number not in context.peers:
+            context.admitted.append(number)
+        (context.peers.add if flags else context.peers.discard)(number)
 
 
 @call("pzpp")

@@ -12,6 +12,7 @@ from parakeet_py import accelerate, asdevice, options
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.devices import cuda
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
+from parakeet_py.hybrid.residency.byte_ranges import Rows
 from tests import driver
 
 HARMLESS = {("cuPointerGetAttribute", "INVALID_VALUE")}  # memory of the host
@@ -107,6 +108,52 @@ def peers() -> None:
         for one, other in zip(sums(data), sums.__wrapped__(data), strict=True):
             assert np.array_equal(one, other)
     assert not refused()
+    nothing_left()
+
+
+def more_peers() -> None:
+    """Three devices and four: all may read each other's memory, which is asked once a pair; links that are missing or
+    refused change nothing but the way that bytes go; what others have been let read stays so."""
+    driver.load(devices=4)
+    machine = driver.machine
+    machine.apart, machine.refusing = {(3, 0), (0, 3)}, {(2, 1)}
+    machine.contexts[1].peers.add(3)  # by another library
+    one, other = np.random.default_rng(2).random((40, 30)), np.random.default_rng(3).random((30, 40))
+    product = accelerate(lambda a, b: a @ b + (b @ a).sum())
+    turned = accelerate(lambda a: (a.T + 1, a.cumsum(axis=0), a.cumsum(axis=1)))
+    for devices in ("cuda:0,cuda:1,cuda:2", "cuda"):
+        with options(devices=devices, split=1.0):
+            for _ in range(2):
+                x, y = one.copy(), other.T.copy()
+                mine = one.copy(), other.T.copy()
+                relax(x, y)
+                relax.__wrapped__(*mine)
+                assert np.array_equal(x, mine[0]) and np.array_equal(y, mine[1])
+                assert np.allclose(product(one, other), product.__wrapped__(one, other))
+                for found, expected in zip(turned(one), turned.__wrapped__(one), strict=True):
+                    assert np.allclose(found, expected)
+    opened = [cuda.devices(number)[0] for number in range(4)]
+    here = np.arange(8.0)
+    for source in opened:
+        place = source.allocate(64)
+        source.copy_in(place, here.view(np.uint8))
+        for target in opened:
+            if target is source:
+                continue
+            there, back = target.allocate(64), np.zeros(8)
+            for _ in range(2):
+                target.copy_over(there, source, place, Rows(0, 64, 64, 1))
+            target.copy_out(back.view(np.uint8), there)
+            target.synchronize()
+            assert np.array_equal(back, here)
+            target.free(there)
+        source.free(place)
+    refusing = {("cuMemPoolSetAccess", "INVALID_DEVICE")}
+    assert refused() <= refusing
+    for number, context in enumerate(machine.contexts):
+        readers = {one for one in range(4) if one != number and (one, number) not in machine.apart | machine.refusing}
+        assert context.peers == readers, (number, context.peers)
+        assert sorted([*context.admitted, *[3] * (number == 1)]) == sorted(readers), (number, context.admitted)
     nothing_left()
 
 

@@ -246,6 +246,7 @@ def installed(
         def __init__(self, device_id: int) -> None:
             self.context = contexts[device_id]
             self.attributes = types.SimpleNamespace(reserved_mem_current=4096, used_mem_current=1024)
+            self.peer_accessible_by: Any = ()
 
         def allocate(self, size: int, *, stream: Stream) -> Buffer:
             assert stream.context is self.context

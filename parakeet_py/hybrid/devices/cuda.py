@@ -163,7 +163,8 @@ class CudaDevice:
             raise DeviceError(f"{self.name} has compute capability {version[0]}.{version[1]}; at least 7.5 is needed")
         self.architecture = _architecture(version, probe().driver)
         self.multiprocessors = int(self._device.properties.multiprocessor_count)
-        self._asked: set[str] = set()  # devices that this one may read directly if it can
+        self._readers: set[str] = set()  # devices that have been let read its memory directly, if they can
+        self._admitting = threading.Lock()
         self._here = threading.local()
         self._lanes: dict[int, _Lane] = {}
         self._lanes_lock = threading.Lock()
@@ -335,15 +336,23 @@ class CudaDevice:
         self._checked(call, f"copying from {source.name}")
 
     def _let_access(self, source: CudaDevice) -> None:
-        """Let this device read another one's memory without the host, if they are so connected."""
-        if source.name in self._asked:
+        """Let this device read another one's memory without the host, if they are so connected: asked once a pair.
+
+        What is set is the whole set of a pool's readers, and the pool is that of all in this process: those that may
+        read it already, other libraries' included, are named again.
+        """
+        if self.name in source._readers:
             return
-        self._asked.add(source.name)
-        one, other = self._device.device_id, source._device.device_id
-        status, able = self._driver.cuDeviceCanAccessPeer(one, other)
-        if int(status) == 0 and able:
-            with suppress(Exception):  # then the driver copies through its own memory
-                source._memory.peer_accessible_by = [one]
+        with source._admitting:  # each device may be brought something by a thread of its own
+            if self.name in source._readers:
+                return
+            one, other = self._device.device_id, source._device.device_id
+            status, able = self._driver.cuDeviceCanAccessPeer(one, other)
+            if int(status) == 0 and able:
+                with suppress(Exception):  # then the driver copies through its own memory
+                    readers = {int(getattr(peer, "device_id", peer)) for peer in source._memory.peer_accessible_by}
+                    source._memory.peer_accessible_by = sorted({*readers, one})
+            source._readers.add(self.name)
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         with self._order("copying on the device") as lane:

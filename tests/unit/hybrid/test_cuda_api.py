@@ -57,7 +57,7 @@ def test_calls(call: str, given: tuple[Any, ...], named: dict[str, Any]) -> None
     ("owner", "names"),
     [
         ("Device", "device_id compute_capability properties"),
-        ("DeviceMemoryResource", "attributes"),
+        ("DeviceMemoryResource", "attributes peer_accessible_by"),
         ("Buffer", "handle"),
         ("Stream", "handle"),
         ("Event", "__sub__"),
