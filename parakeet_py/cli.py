@@ -499,13 +499,17 @@ def export(
     name: Annotated[str | None, typer.Option(help="Of the library and its functions. Default: the function's.")] = None,
     cpu: Annotated[
         str | None,
-        typer.Option("--target", help="Comma-separated: x86-64-v2, x86-64-v3, x86-64-v4. Default: all of them."),
+        typer.Option(
+            "--target",
+            help="x86-64-v2, x86-64-v3, x86-64-v4 (comma-separated); or aarch64. Default: all of here.",
+        ),
     ] = None,
     threads: Annotated[str, typer.Option(help="How loops run: serial, pool or openmp.")] = "serial",
     blas: Annotated[str, typer.Option(help="Matrix products: none (loops), or cblas, which is linked.")] = "none",
     link_flag: Annotated[
         list[str] | None, typer.Option(help="A further argument of the C compiler, as -lopenblas (repeatable).")
     ] = None,
+    ptx: Annotated[str | None, typer.Option(help="Write the kernels for this GPU beside it, as sm_90.")] = None,
 ) -> None:
     """Write a function as a library for C and for Python with NumPy alone: code, header, module."""
     if not args:
@@ -526,6 +530,7 @@ def export(
             threads=threads,
             blas=blas,
             link_flags=tuple(link_flag or ()),
+            ptx=ptx,
         )
     except (ParakeetError, TypeError) as error:
         raise _fail(str(error)) from None

@@ -18,14 +18,16 @@ def _processor() -> str:
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(name.lower(), name.lower())
 
 
-_PROCESSOR: Final = _processor()
+PROCESSOR: Final = _processor()
+"""`x86_64`, `aarch64`, or what else the system calls it."""
 
 PORTABLE: Final = os.environ.get("PARAKEET_PORTABLE", "") not in ("", "0")
+SYSTEM: Final = sys.platform
 WINDOWS: Final = sys.platform == "win32"
 MACOS: Final = sys.platform == "darwin"
 LINUX: Final = sys.platform == "linux"
-X86: Final = _PROCESSOR == "x86_64"
-AARCH64: Final = _PROCESSOR == "aarch64"
+X86: Final = PROCESSOR == "x86_64"
+AARCH64: Final = PROCESSOR == "aarch64"
 
 OWN_LINKER: Final = LINUX and X86 and sys.maxsize > 2**32 and not PORTABLE
 """Objects are ELF of x86-64, which `llvm/engine/object_loader` puts into memory without LLVM."""
@@ -33,16 +35,15 @@ OWN_LINKER: Final = LINUX and X86 and sys.maxsize > 2**32 and not PORTABLE
 JIT_LINK: Final = AARCH64 and not WINDOWS
 """LLVM's newer linker is taken: the older one aborts on AArch64 where code lies far from what it refers to."""
 
-_SYSTEM_CALLS = {
+SYSTEM_CALLS: Final = {
     "x86_64": {"FUTEX": 202, "GETTID": 186},
     "aarch64": {"FUTEX": 98, "GETTID": 178},
     "riscv64": {"FUTEX": 98, "GETTID": 178},
 }
-SYSTEM_CALLS: Final = _SYSTEM_CALLS.get(_PROCESSOR) if LINUX and not PORTABLE else None
-"""Numbers of the system calls of the thread pool; None: regions run on one thread."""
+"""Numbers of Linux's system calls that the thread pool makes, by processor."""
 
-PAUSE: Final = {"x86_64": "pause", "aarch64": "yield"}.get(_PROCESSOR, "")
-"""The instruction of a thread that spins."""
+HAS_FUTEXES: Final = LINUX and PROCESSOR in SYSTEM_CALLS and not PORTABLE
+"""Threads wait for each other by system calls of Linux; else regions run on one thread."""
 
 HAS_FLAGS: Final = X86 and not PORTABLE
 """The flags of floating-point errors are read and cleared by instructions of SSE."""
@@ -66,5 +67,5 @@ C_LIBRARIES: Final = {
 }.get(sys.platform, ())
 """Where C functions are looked for, in this order, before the process itself."""
 
-ELF_MACHINE: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}.get(_PROCESSOR, 0)
+ELF_MACHINE: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}.get(PROCESSOR, 0)
 """The processor's number in ELF."""

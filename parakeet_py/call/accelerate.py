@@ -159,6 +159,7 @@ class Accelerated(Protocol[P, R]):
         threads: str = ...,
         blas: str = ...,
         link_flags: Sequence[str] = ...,
+        ptx: str | None = ...,
     ) -> Exported: ...
 
 
@@ -331,11 +332,14 @@ def _llvm(self: Any, /, *args: Any, **kwargs: Any) -> str:
 
 def _ptx(self: Any, /, *args: Any, target: str = "sm_80", **kwargs: Any) -> str:
     """The PTX of a call's kernels, as one module, for a GPU architecture such as "sm_90"; no GPU is needed."""
+    dispatcher = _dispatcher(self)
+    return _ptx_of(dispatcher, dispatcher.positional(args, kwargs), target)
+
+
+def _ptx_of(dispatcher: Dispatcher, normal: tuple[Any, ...], target: str) -> str:
     from parakeet_py.call.devices.calls import device_plan_of
     from parakeet_py.ptx.join_modules import join
 
-    dispatcher = _dispatcher(self)
-    normal = dispatcher.positional(args, kwargs)
     plan = device_plan_of(dispatcher.compiled_for_normal(normal))
     return join([plan.ptx(target, number) for number in range(len(plan.kernels))])
 
@@ -353,7 +357,13 @@ def _compile(self: Any, /, *args: Any, **kwargs: Any) -> None:
 
 
 def export(
-    self: Any, folder: str | Path, /, *args: Any, also: Sequence[tuple[Any, ...]] = (), **settings: Any
+    self: Any,
+    folder: str | Path,
+    /,
+    *args: Any,
+    also: Sequence[tuple[Any, ...]] = (),
+    ptx: str | None = None,
+    **settings: Any,
 ) -> Exported:
     """Write a library that needs neither Python nor this package: a shared library, a C header, a Python module.
 
@@ -368,14 +378,17 @@ def export(
     name : str
         Of the library and its functions; by default the function's.
     target : str
-        What it has code for, such as ``"x86-64-v2,x86-64-v4"``; what the processor has is looked at when it runs. By
-        default, x86-64-v2, x86-64-v3 and x86-64-v4.
+        What it has code for, such as ``"x86-64-v2,x86-64-v4"``, or ``"aarch64"``; what the processor has is looked at
+        when it runs. By default, all there is for this processor: x86-64-v2, x86-64-v3 and x86-64-v4.
     threads : str
         How loops run: ``"serial"`` (the default), ``"pool"`` (threads of its own) or ``"openmp"``.
     blas : str
         ``"none"`` (the default): matrix products are loops; ``"cblas"``: they call a CBLAS.
     link_flags : sequence of str
         Further arguments of the C compiler, such as ``["-lopenblas"]``.
+    ptx : str
+        A GPU architecture such as ``"sm_90"``, for which the kernels of each signature are written as PTX, beside the
+        library, which does not use them. By default, none.
 
     Returns
     -------
@@ -388,13 +401,16 @@ def export(
     ExportError
         The function or a setting cannot be exported; the text says why.
     """
+    from functools import partial
     from importlib.metadata import version
 
     from parakeet_py.call.exporting import export as write
 
     dispatcher = _dispatcher(self)
     calls = [dispatcher.positional(one, {}) for one in (args, *also)]
-    return write(dispatcher.function, calls, folder, dispatcher.config(), version("parakeet-py"), **settings)
+    kernels = None if ptx is None else partial(_ptx_of, dispatcher, target=ptx)
+    config = dispatcher.config()
+    return write(dispatcher.function, calls, folder, config, version("parakeet-py"), ptx=kernels, **settings)
 
 
 def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:

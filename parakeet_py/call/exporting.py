@@ -7,7 +7,7 @@ extents, and checks that fail leave it.
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,10 @@ def export(
     threads: str = "serial",
     blas: str = "none",
     link_flags: Sequence[str] = (),
+    ptx: Callable[[tuple[Any, ...]], str] | None = None,
 ) -> Exported:
-    """Write a library for calls in positional form; see `AcceleratedFunction.export`."""
+    """Write a library for calls in positional form; see `AcceleratedFunction.export`. `ptx` gives the kernels of
+    one."""
     name = function.__name__ if name is None else name
     way = check_settings(name, threads, blas)
     check_platform()
@@ -50,10 +52,21 @@ def export(
     if not calls:
         raise ExportError("nothing is exported without arguments: give those of a call, or of several")
     made: dict[Any, Specialized] = {}
+    kernels: dict[str, str] = {}
     for args in calls:
         one = _specialized(function, args, config)
-        made.setdefault(one.signature, one)
-    return write_library(Path(folder), chosen, function, version, [*made.values()])
+        if one.signature not in made:
+            made[one.signature] = one
+            if ptx is not None and (text := _kernels(ptx, args)):
+                kernels[f"{name}_{len(made)}.ptx"] = text
+    return write_library(Path(folder), chosen, function, version, [*made.values()], kernels)
+
+
+def _kernels(ptx: Callable[[tuple[Any, ...]], str], args: tuple[Any, ...]) -> str:
+    try:
+        return ptx(args)
+    except ValueError as error:  # no such architecture
+        raise ExportError(str(error)) from None
 
 
 def _specialized(function: types.FunctionType, args: tuple[Any, ...], config: settings.Config) -> Specialized:

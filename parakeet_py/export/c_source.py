@@ -20,7 +20,7 @@ from parakeet_py.signature.specs import ArraySpec, ScalarSpec, argument_slots
 
 RECURSION_LIMIT = 1000
 _HERE = "/* ==== the tables of the library stand here ==== */\n"
-_INCLUDES = ("pthread", "stdarg", "stddef", "stdio", "stdlib", "string", "cpuid")
+_INCLUDES = ("pthread", "stdarg", "stddef", "stdio", "stdlib", "string")
 NEEDS_PYTHON = 4
 _GENERAL_CODES = (
     (0, "OK", "no error"),

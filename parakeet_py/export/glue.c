@@ -6,6 +6,10 @@
    numbers of array arguments (from 1 on) here: what compiled code does with them is to pass them on. Before this text
    stand PK(name), which puts the library's name before a name, and the library's tables. */
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 enum { MAX_RANK = 64, WORDS = 6, KEPT_MESSAGE = 1024 };
 
 /* How an array must lie in memory; `order` lists the axes by falling strides where they are not in that order. */
@@ -168,11 +172,13 @@ PK_API const char *PK(error_text)(int code)
 
 /* ---- the processor ----------------------------------------------------------------------------------------------- */
 
-/* The highest level of x86-64 whose instructions this processor has and the system keeps registers for. */
+/* The highest level whose instructions this processor has and the system keeps registers for. */
 static int cpu_level(void)
 {
 #ifdef PK_CPU_LEVEL
     return PK_CPU_LEVEL; /* for tests */
+#elif !defined(__x86_64__)
+    return 1;
 #else
     unsigned a, b, c, d, features = 0, more = 0, extended = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 
+from parakeet_py.base import machine
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.export import link
 from parakeet_py.export.c_header import header
@@ -82,9 +83,14 @@ def check_settings(name: str, threads: str, blas: str) -> Threads:
 
 
 def write_library(
-    folder: Path, settings: Settings, function: FunctionType, version: str, made: Sequence[Specialized]
+    folder: Path,
+    settings: Settings,
+    function: FunctionType,
+    version: str,
+    made: Sequence[Specialized],
+    beside: Mapping[str, str],
 ) -> Exported:
-    """Write a library of all signatures into a folder, which is made.
+    """Write a library of all signatures into a folder, which is made, and texts beside it.
 
     Raises
     ------
@@ -101,6 +107,7 @@ def write_library(
         f"{name}.h": header(name, title, version, signatures, codes, has_threads=has_threads),
         f"{name}.c": source(names, signatures, settings.targets, settings.threads, codes),
         f"{name}.py": module,
+        **beside,
     }
     objects = {
         f"{name}-{target.name}.o": _object(names, function, made, target, settings) for target in settings.targets
@@ -117,8 +124,10 @@ def write_library(
             files[-1].write_bytes(one.code)
     except OSError as error:
         raise ExportError(f"{folder} cannot be written: {error.strerror}") from None
-    compiler = link.compiler()
-    command = link.command(name, [*objects], needs, settings.threads, settings.link_flags, compiler or "cc")
+    processor = settings.targets[0].processor
+    compiler = link.compiler(processor)
+    usual = "cc" if processor == machine.PROCESSOR else f"{processor}-linux-gnu-gcc"
+    command = link.command(name, [*objects], needs, settings.threads, settings.link_flags, compiler or usual)
     if compiler is None:
         return Exported(None, tuple(files), shlex.join(command))
     link.run(command, folder)

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from parakeet_py.base import machine
 from parakeet_py.export.errors import ExportError
 from parakeet_py.export.runtime import Threads
 
@@ -16,10 +17,12 @@ _COMPILERS = ("cc", "gcc", "clang")
 _MOST_LINES = 20
 
 
-def compiler() -> str | None:
-    """The C compiler: what CC names, or else the first of the usual names that is there; None if there is none."""
+def compiler(processor: str = machine.PROCESSOR) -> str | None:
+    """The C compiler for a processor: what CC names, or else the first of the usual names that is there, which for
+    another processor are those of cross compilers; None if there is none."""
     wanted = os.environ.get("CC")
-    for name in (wanted,) if wanted else _COMPILERS:
+    own = _COMPILERS if processor == machine.PROCESSOR else (f"{processor}-linux-gnu-gcc",)
+    for name in (wanted,) if wanted else own:
         found = shutil.which(shlex.split(name)[0]) if name.strip() else None
         if found:
             return name

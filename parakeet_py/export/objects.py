@@ -94,7 +94,7 @@ def object_code(
             code = generate(function, host, contract=contract, fastmath=fastmath, find_blas=find)
             _refuse_routines(title, code.symbols)
             linker.add_signature(code.text, code.library, code.entry, names.entry(number, target))
-        linker.add(runtime_ir(threads))
+        linker.add(runtime_ir(threads, target.processor))
         linker.add_support()
         renamed = {one: names.start(one, target) for one in _START}
         if threads == "openmp":

@@ -51,12 +51,12 @@ def pk_after_fork(): pass
 """
 
 
-def runtime_ir(threads: Threads) -> str:
+def runtime_ir(threads: Threads, processor: str) -> str:
     """The module of LLVM IR."""
     small = Source(array_memory.SMALL.text, {**array_memory.SMALL.constants, "LARGE": _ANY_SIZE})
-    regions = {"serial": (thread_pool.SERIAL,), "pool": (thread_pool.pool(),), "openmp": ()}[threads]
+    regions = {"serial": (thread_pool.SERIAL,), "pool": (thread_pool.pool(processor),), "openmp": ()}[threads]
     return translate(
-        thread_pool.PAUSE,
+        thread_pool.pause(processor),
         loop_polls.POLL,
         *regions,
         memory_pool.LOCKS,

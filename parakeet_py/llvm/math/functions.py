@@ -160,7 +160,8 @@ def _vector_symbol(module: ModuleText, name: str, symbol: str, dtype: str, arity
     if name not in _VECTOR:
         return None
     bits = module.host.vector_bits
-    variant = f"_ZGV{_ISA[bits]}N{bits // (8 * itemsize(dtype))}{'v' * arity}_{symbol}"
+    isa = "n" if module.host.triple.startswith("aarch64") else _ISA[bits]
+    variant = f"_ZGV{isa}N{bits // (8 * itemsize(dtype))}{'v' * arity}_{symbol}"
     return variant if resolve(variant) else None
 
 

@@ -103,7 +103,7 @@ def system_sources() -> tuple[Source, ...]:
     # glibc keeps pthread_atfork, which has no fourth argument, out of its shared library
     at_fork = "__register_atfork" if symbols.resolve("__register_atfork") else "pthread_atfork"
     return (
-        thread_pool.PAUSE,
+        thread_pool.pause(),
         loop_polls.POLL,
         thread_pool.pool(),
         memory_pool.LOCKS,

@@ -51,32 +51,43 @@ CPU_SET_BYTES = 128  # of a set of CPUs: 1024 bits
 
 
 # What a waiting thread calls, to tell the CPU that it spins.
-PAUSE = Source(
-    """
+_PAUSE = """
 def sched_yield() -> i32: ...
+
+SPIN
 
 @internal.alwaysinline
 def pause():
-    asm(INSTRUCTION)
-""",
-    {"INSTRUCTION": machine.PAUSE},
-)
+    CALL
+"""
+_SPIN = {  # by processor: LLVM's name of the instruction of a thread that spins, its parameters, and a call
+    "x86_64": ("llvm.x86.sse2.pause", "", "spin()"),
+    "aarch64": ("llvm.aarch64.hint", "code: i32", "spin(1)"),
+}
+
+
+def pause(processor: str = machine.PROCESSOR) -> Source:
+    if processor not in _SPIN:
+        return Source(_PAUSE.replace("SPIN", "").replace("CALL", "pass"))
+    name, parameters, call = _SPIN[processor]
+    declaration = f'@symbol("{name}")\ndef spin({parameters}): ...'
+    return Source(_PAUSE.replace("SPIN", declaration).replace("CALL", call))
 
 
 def has_pool() -> bool:
     """Whether regions run on several threads on this platform."""
-    return machine.SYSTEM_CALLS is not None
+    return machine.HAS_FUTEXES
 
 
-def pool() -> Source:
-    """The pool for this platform, after `PAUSE` and `loop_polls.POLL`: `pk_parallel`, `threads_after_fork`."""
-    if machine.SYSTEM_CALLS is None:
+def pool(processor: str = machine.PROCESSOR) -> Source:
+    """The pool for a processor, after `pause` and `loop_polls.POLL`: `pk_parallel`, `threads_after_fork`."""
+    if not has_pool():
         return SERIAL
     constants = {
-        "HAS_FLAGS": HAS_FLAGS,
+        "HAS_FLAGS": HAS_FLAGS and processor == machine.PROCESSOR,
         "ALL_FLAGS": ALL_FLAGS,
         "FLAGS": Context.FLAGS,
-        **machine.SYSTEM_CALLS,
+        **machine.SYSTEM_CALLS[processor],
         "WAIT": 128,  # FUTEX_WAIT | FUTEX_PRIVATE_FLAG
         "WAKE": 129,
         "SPIN_256": SPIN_NANOSECONDS * 256,

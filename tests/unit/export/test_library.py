@@ -254,3 +254,28 @@ def test_without_a_compiler_objects_are_written(tmp_path: Path, monkeypatch: pyt
     run("sh", "-c", made.command, cwd=tmp_path / "out")
     line = np.arange(9.0)[:8]
     assert np.array_equal(load(tmp_path / "out", "scaled")(line[:6].copy())[0], line[:6] * 2.5)
+
+
+@pytest.mark.parametrize("threads", ["serial", "pool", "openmp"])
+def test_objects_for_aarch64(threads: str, tmp_path: Path) -> None:
+    """Without a cross compiler, what is written is linked elsewhere; its source compiles for other processors."""
+    made = export(laplace, tmp_path, np.ones((20, 30)), target="aarch64", threads=threads)
+    code = (tmp_path / "laplace-aarch64.o").read_bytes()
+    assert code[:5] == b"\x7fELF\x02" and int.from_bytes(code[18:20], "little") == machine_of("aarch64")
+    assert "-lmvec" not in made.command
+    if shutil.which("aarch64-linux-gnu-gcc") is None:
+        assert made.library is None and made.command.startswith("aarch64-linux-gnu-gcc ")
+
+
+def machine_of(processor: str) -> int:
+    """The number of a processor in ELF."""
+    return {"x86_64": 62, "aarch64": 183}[processor]
+
+
+def test_kernels_beside_it(tmp_path: Path) -> None:
+    rows, lines = np.ones((20, 30)), np.ones((20, 30), np.float32)
+    made = accelerate(scaled).export(tmp_path, rows[0], also=[(lines[0],)], target="x86-64-v2", ptx="sm_90")
+    for number, register in ((1, "f64"), (2, "f32")):
+        text = (tmp_path / f"scaled_{number}.ptx").read_text()
+        assert tmp_path / f"scaled_{number}.ptx" in made.files
+        assert ".target sm_90" in text and ".visible .entry" in text and f"mul.rn.{register}" in text

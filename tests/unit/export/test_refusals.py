@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.export import targets
+from parakeet_py.base import machine
 from parakeet_py.export.errors import ExportError
 from tests.unit.export.functions import LARGE, scaled
 
@@ -143,9 +143,21 @@ def test_compilers_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_other_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets.sys, "platform", "darwin")
-    with pytest.raises(ExportError, match="exported on and for Linux on x86-64; this is darwin"):
+    monkeypatch.setattr(machine, "LINUX", False)
+    monkeypatch.setattr(machine, "SYSTEM", "darwin")
+    with pytest.raises(ExportError, match="exported on and for Linux on x86-64 and AArch64; this is darwin on x86_64"):
         accelerate(scaled).export(tmp_path, LINE)
+
+
+def test_two_processors(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="a library is for one processor"):
+        accelerate(scaled).export(tmp_path, LINE, target="x86-64-v3,aarch64")
+
+
+def test_gpus_that_are_not_known(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="'sm_1' is not a GPU architecture"):
+        accelerate(scaled).export(tmp_path / "out", LINE, target="x86-64-v2", ptx="sm_1")
+    assert not (tmp_path / "out").exists()
 
 
 def test_strict_functions_say_where(tmp_path: Path) -> None:
