@@ -10,6 +10,8 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.frontend.ssa import Function, Pos
 
+COMPREHENSION = ("element", "condition")  # names of the functions that comprehensions are made of
+
 
 @record
 class Place(Pos):
@@ -28,10 +30,32 @@ def place(function: Function, pos: Pos, caller: Pos | None) -> Place:
 
 
 def entries(pos: Pos | None) -> tuple[TraceEntry, ...]:
-    """The lines of a traceback that ends at a place, outermost first; those of which nothing is known are left out."""
+    """The lines of a traceback that ends at a place, outermost first; those of which nothing is known are left out.
+
+    So are those of comprehensions, whose place is in the line of the function around them.
+    """
     found: list[TraceEntry] = []
+    inner: Place | None = None
     while isinstance(pos, Place):
-        ends = (pos.line, pos.column, pos.end_line, pos.end_column)
-        found.append(TraceEntry(pos.filename, pos.name, pos.first_line, *ends))
+        at = inner if inner is not None and _is_around(pos, inner) else pos
+        ends = (at.line, at.column, at.end_line, at.end_column)
+        if _is_comprehension(pos):
+            inner = at
+        else:
+            found.append(TraceEntry(pos.filename, pos.name, pos.first_line, *ends))
+            inner = None
         pos = pos.caller
     return tuple(reversed(found))
+
+
+def _is_comprehension(pos: Place) -> bool:
+    """Is this in the function that comprehensions are made of, and not in one of the user's of the same name?"""
+    return pos.name in COMPREHENSION and isinstance(pos.caller, Place) and _is_around(pos.caller, pos)
+
+
+def _is_around(outer: Place, inner: Place) -> bool:
+    return (
+        outer.filename == inner.filename
+        and (outer.line, outer.column) <= (inner.line, inner.column)
+        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    )

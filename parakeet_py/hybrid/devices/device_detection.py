@@ -24,7 +24,11 @@ def lives_elsewhere(value: Any, depth: int = 0) -> bool:
         return False
     inside = items_of(value)
     if inside:
-        return depth < DEEPEST and any(lives_elsewhere(item, depth + 1) for item in inside)
+        return (
+            depth < DEEPEST
+            and not _HERE.issuperset(map(type, inside))
+            and any(lives_elsewhere(item, depth + 1) for item in inside)
+        )
     return class_lives_elsewhere(kind)
 
 

@@ -164,7 +164,11 @@ FORMS: dict[type, Form] = {
         lambda one: alike(one.listed),
         _older,
     ),
-    SuperV: Form(lambda one: (one.object,), lambda one, parts: SuperV(parts[0], one.cls), lambda one: one.cls),
+    SuperV: Form(
+        lambda one: (one.object,),
+        lambda one, parts: SuperV(parts[0], one.cls, one.kind),
+        lambda one: (one.cls, one.kind),
+    ),
     VariantV: Form(lambda one: (one.tag, *one.options), lambda one, parts: VariantV(parts[0], parts[1:])),
     TextV: Form(lambda one: (one.codes,), lambda one, parts: TextV(*parts), length=lambda s, one: one.codes.extents[0]),
     CharV: Form(lambda one: (one.code,), lambda one, parts: CharV(*parts)),

@@ -191,10 +191,11 @@ class ItemV:
 
 @record
 class SuperV:
-    """`super()` in a method of a class: what comes after the class."""
+    """`super()` in a method of a class: what comes after the class `cls` in an object of the class `kind`."""
 
     object: Value
     cls: Any
+    kind: Any
 
 
 @record

@@ -118,21 +118,39 @@ def comparison(x: Any, k: int) -> Any:
     return 2
 
 
+def element(v: Any, k: int) -> Any:
+    return 7 // int(v - k)
+
+
+def comprehension(x: Any, k: int) -> Any:
+    return [7 // int(v + k - 7) for v in x]
+
+
+def function_in_comprehension(x: Any, k: int) -> Any:
+    return [[element(v + 7, k) for v in x] for _ in range(k)]
+
+
+def comparison_of_generator(x: Any, k: int) -> Any:
+    return sum(v for v in x if 7 // int(v + k - 7) > 1)
+
+
 PROGRAMS = [
     index, index_in_loop, divide, shapes, raises, asserts, through_helper, through_two, nested, after_store, key,
-    handed_back, called_back, too_big, library, unbound, comparison,
+    handed_back, called_back, too_big, library, unbound, comparison, comprehension, function_in_comprehension,
+    comparison_of_generator,
 ]  # fmt: skip
 
 
 def shown(function: Program, *args: Any) -> list[tuple[str, str, int | None, str | None]]:
-    """The lines of the traceback of a call, and the exception; frames of NumPy's are not compared."""
+    """The lines of the traceback of a call, and the exception; frames of NumPy's are not compared, nor those of
+    comprehensions, which are not there from Python 3.12 on."""
     try:
         function(*args)
     except Exception as error:
         entries = traceback.extract_tb(error.__traceback__)[1:]
         assert error.__context__ is None and error.__cause__ is None
         own = [entry for entry in entries if "site-packages" not in entry.filename and "<" not in entry.filename]
-        return [(entry.filename, entry.name, entry.lineno, entry.line) for entry in own]
+        return [(one.filename, one.name, one.lineno, one.line) for one in own if not one.name.startswith("<")]
     raise AssertionError("no exception")
 
 

@@ -29,6 +29,7 @@ from dataclasses import MISSING, Field
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.attribute_sources import SIZE, class_named, in_class, is_plain, stores_plainly
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.restarts import ChangingInstance, InstanceAttribute, ReferencedItems, Sequential
@@ -40,6 +41,7 @@ from parakeet_py.typed_ir.specialize.values import (
     MapV,
     MethodV,
     NeverV,
+    ObjectV,
     RefV,
     Static,
     SuperV,
@@ -390,19 +392,18 @@ def _assign(s: Context, value: Value, name: str, new: Value) -> None:
 def call_method(s: Context, value: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """value.name(*args, **kwargs)"""
     if isinstance(value, SuperV):
-        own = value.object
-        order = class_of(own).__mro__
-        order = order[order.index(value.cls) + 1 :]
-        owner = next((base for base in order if name in base.__dict__), None)
+        own, kind = value.object, value.kind
+        owner = _owner_above(s, value, name)
         if owner is object and name == "__init__" and not args and not kwargs:
             return Static(None)
     else:
-        own, owner = value, owner_of(class_of(value), name)
+        own, kind = value, class_of(value)
+        owner = owner_of(kind, name)
         held = held_by(s, value, name)
         if held is not None:
             return s.call(held, args, kwargs)
     if owner is None or owner is object:
-        raise s.unsupported(f"'{class_of(own).__name__}' object has no method '{name}' that is compiled")
+        raise s.unsupported(f"'{kind.__name__}' object has no method '{name}' that is compiled")
     if of_dataclass(owner.__dict__[name]) and name == "__init__" and isinstance(own, RefV):
         member(s, owner, name)
         return Static(None) if _fill(s, own, owner, args, kwargs) else NeverV()
@@ -413,8 +414,21 @@ def call_method(s: Context, value: Value, name: str, args: list[Value], kwargs: 
         case staticmethod(__func__=function):
             return s.call(lift(function), args, kwargs)
         case classmethod(__func__=function):
-            return s.call(lift(function), [Static(class_of(own)), *args], kwargs)
+            return s.call(lift(function), [Static(kind), *args], kwargs)
     return s.call(found, [own, *args], kwargs)
+
+
+def _owner_above(s: Context, value: SuperV, name: str) -> type | None:
+    """The class in which `super()` finds a name; those that it passes over have to stay without one."""
+    order = value.kind.__mro__
+    for base in order[order.index(value.cls) + 1 :]:
+        if name in base.__dict__:
+            return base if base is object or _is_found(base) else None
+        if isinstance(value.object, ObjectV) and base.__module__ not in _OF_LIBRARY:
+            if not _is_found(base):
+                return None
+            s.hidden_value(("class", base.__module__, base.__qualname__, SIZE))
+    return None
 
 
 def super_of(s: Context) -> Value:
@@ -423,9 +437,15 @@ def super_of(s: Context) -> Value:
     cell = frame.namespace.cells.get("__class__")
     params = frame.function.params
     first = frame.env.get(params[0].var) if params else None
-    if cell is None or not isinstance(first, InstanceV | RefV | ItemV):
+    kind = None
+    if isinstance(first, InstanceV | RefV | ItemV):
+        kind = class_of(first)
+    elif isinstance(first, ObjectV):
+        known = known_object(s, first)
+        kind = known[0] if known is not None and is_plain(known[0]) else None
+    if first is None or cell is None or kind is None or cell.cell_contents not in kind.__mro__:
         raise s.unsupported("`super` cannot be accelerated: it looks at the frame of its caller")
-    return SuperV(first, cell.cell_contents)
+    return SuperV(first, cell.cell_contents, kind)
 
 
 def special(s: Context, value: Value, name: str, args: list[Value]) -> Value:
