@@ -194,17 +194,22 @@ def interrupt():
 
 threading.Thread(target=background, daemon=True).start()
 {handler}
-before = ticks
-{timer}
-try:
-    with options(threads={threads}):
-        f(*long)
-except {expected} as error:
-    assert [entry.name for entry in traceback.extract_tb(error.__traceback__)][:2] == ["<module>", "f"]
-    assert ticks >= before + {ticks}, ticks
-    assert x[0] - x[1] in (0, 1) and (x[0] > 1000 or 'x[i % 2]' not in {loop!r}), x
-    f(*short)
-    print("ended")
+for attempt in range(4):  # a busy machine may not have come to the call yet
+    before = ticks
+    {timer}
+    try:
+        with options(threads={threads}):
+            f(*long)
+    except {expected} as error:
+        names = [entry.name for entry in traceback.extract_tb(error.__traceback__)]
+        if "f" not in names and attempt < 3:
+            continue
+        assert names[:2] == ["<module>", "f"]
+        assert ticks >= before + {ticks}, ticks
+        assert x[0] - x[1] in (0, 1) and (x[0] > 1000 or 'x[i % 2]' not in {loop!r}), x
+        f(*short)
+        print("ended")
+        break
 """
 
 
