@@ -34,7 +34,7 @@ def edges(photo: Array, threshold: float) -> Array:
 
 def main(output: Path = Path("out"), threshold: float = 0.08, every: int = 1) -> list[Path]:
     """Find the edges of every photo; write `*_edges.png` to `output` and return the paths."""
-    written = []
+    written: list[Path] = []
     for name in PHOTOS:
         photo = load_photo(name, every)
         strength, speed = compare(edges, photo, threshold)

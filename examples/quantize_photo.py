@@ -37,7 +37,7 @@ def quantize(pixels: Array, palette: Array, rounds: int) -> tuple[Array, Array]:
 
 def main(output: Path = Path("out"), colours: int = 16, rounds: int = 10, every: int = 1) -> list[Path]:
     """Quantize every photo; write `*_quantized.png` to `output` and return the paths."""
-    written = []
+    written: list[Path] = []
     for name in PHOTOS:
         photo = load_photo(name, every)
         pixels = photo.reshape(-1, 3)

@@ -35,7 +35,7 @@ def smooth(photo: Array, passes: int) -> Array:
 
 def main(output: Path = Path("out"), passes: int = 8, every: int = 1) -> list[Path]:
     """Smooth every photo; write `*_smooth.png` to `output` and return the paths."""
-    written = []
+    written: list[Path] = []
     for name in PHOTOS:
         photo = load_photo(name, every)
         result, speed = compare(smooth, photo, passes)
