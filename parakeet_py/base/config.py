@@ -269,9 +269,11 @@ def _warn_of_unknown(names: Iterable[str]) -> None:
         if name.startswith("PARAKEET_") and name not in known and name not in _OF_TESTS:
             import warnings
 
+            from parakeet_py.base.errors import advised
+
             meant = nearest(name, known, str.upper) or f"there are {', '.join(known)}"
             text = f"the environment variable {name} is no setting of parakeet_py; {meant.strip()}"
-            warnings.warn(text, stacklevel=user_level())
+            warnings.warn(advised(text), stacklevel=user_level())
 
 
 def current() -> Config:

@@ -193,6 +193,16 @@ class DeviceWarning(UserWarning):
     """Calls run on the CPU, because devices that were asked for are not there or have failed."""
 
 
+def advised(message: str) -> str:
+    """The text of a warning or an error that is about no place in a function, with what the catalogue says of it."""
+    entry = _entry_of(message)
+    return (
+        cut(message)
+        if entry is None
+        else f"{cut(message)}\n  instead: {entry.hint}\n  more: parakeet messages {entry.code}"
+    )
+
+
 def cut(text: str) -> str:
     """A text that may show a value of the user's, on less than a screen: of one that is too long, beginning and end."""
     lines = text.split("\n")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from parakeet_py.base.errors import DeoptimizedError, MissingValue, exception_named, exception_with
+from parakeet_py.base.errors import DeoptimizedError, MissingValue, advised, exception_named, exception_with
 from parakeet_py.base.frames.tracebacks import own_entry, placed, stand_in
 from parakeet_py.call.specialization_cache import FailureText, Native
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED, OPAQUE_RAISED, OUT_OF_MEMORY
@@ -319,9 +319,10 @@ def exception_of(failure: FailureText, words: Sequence[int]) -> Exception:
     """The exception of a failed check."""
     if failure.exception == "Deoptimize":
         return DeoptimizedError(
-            f"{failure.message}, in the middle of a call that has changed something; "
-            "such calls run in Python from now on"
-            f": {failure.place}"
+            advised(
+                f"{failure.message}, in the middle of a call that has changed something; "
+                f"such calls run in Python from now on: {failure.place}"
+            )
         )
     kind = exception_named(failure.exception)
     values = [

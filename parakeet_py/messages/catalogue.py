@@ -20,6 +20,31 @@ CATALOGUE: Final = (
         (r"Python .* is a free-threaded build, .*", r"the layout of objects in Python .* is not known .*"),
         "use a CPython with a global lock, of a version that the documents name, and a released NumPy",
     ),
+    # ---- warnings that are about no function ----
+    Entry(
+        "device-missing",
+        "GPUs that were asked for and are not there",
+        (r".*; calls run on the CPU",),
+        "results are the same; parakeet doctor says what is missing, and devices='cpu' asks for none",
+    ),
+    Entry(
+        "device-lost",
+        "Devices that fail during a call",
+        (r".* has failed, its work is done by .*",),
+        "results are right; leave the device out of devices, or give it smaller arrays if its memory was full",
+    ),
+    Entry(
+        "setting-name",
+        "Environment variables that are no settings",
+        (r"the environment variable \S+ is no setting of parakeet_py; .*",),
+        "give it the name of a setting, or unset it",
+    ),
+    Entry(
+        "changed-already",
+        "Calls that cannot be completed, as they have changed something",
+        (r".*, in the middle of a call that has changed something; such calls run in Python from now on: .*",),
+        "call it again on what the arguments were before; let the value have one type on all paths, as float(x) has",
+    ),
     # ---- arguments ----
     Entry(
         "unusual-array",

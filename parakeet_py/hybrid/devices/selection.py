@@ -7,7 +7,7 @@ import warnings
 from functools import lru_cache
 
 from parakeet_py.base.device_names import parse
-from parakeet_py.base.errors import DeviceWarning
+from parakeet_py.base.errors import DeviceWarning, advised
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import DeviceError, Machine
 from parakeet_py.hybrid.devices.team import Team, team_of
@@ -52,7 +52,8 @@ def open_devices(names: str) -> tuple[Machine, ...]:
             try:
                 devices += cuda_devices()
             except DeviceError as error:  # whatever there is was asked for: that is none
-                warnings.warn(DeviceWarning(f"{error}; calls run on the CPU"), stacklevel=user_level())
+                text = advised(f"{error}; calls run on the CPU")
+                warnings.warn(DeviceWarning(text), stacklevel=user_level())
     return tuple(devices)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from parakeet_py.base.errors import DeviceWarning
+from parakeet_py.base.errors import DeviceWarning, advised
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
@@ -180,7 +180,7 @@ def _tell(lost: Lost, team: Team) -> None:
         with _lock:
             _failed[lost.device.name] = time.monotonic() + AGAIN_AFTER
     names = [*(["the CPU"] if team.cpu else []), *(device.name for device in team.devices)]
-    text = f"{lost.device.name} has failed, its work is done by {' and '.join(names)}: {lost.error}"
+    text = advised(f"{lost.device.name} has failed, its work is done by {' and '.join(names)}: {lost.error}")
     warnings.warn(DeviceWarning(text), stacklevel=user_level())
 
 

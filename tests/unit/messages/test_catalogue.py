@@ -14,6 +14,7 @@ import pytest
 
 import parakeet_py
 from parakeet_py import FallbackWarning, UnsupportedError, accelerate
+from parakeet_py.base.errors import advised
 from parakeet_py.call.troubleshooting import as_list, as_text, called, page
 from parakeet_py.messages.catalogue import CATALOGUE
 from parakeet_py.messages.entry import Entry
@@ -24,7 +25,7 @@ MOST_LINES, MOST_COLUMNS = 24, 200  # of a screen; a line of the user's source m
 
 
 # Which argument of the calls that refuse something is the text.
-PLACES = {"unsupported": 0, "refuse": 1, "UnsupportedError.at": 2, "UnsupportedError": 0, "Unknown": 0}
+PLACES = {"unsupported": 0, "refuse": 1, "UnsupportedError.at": 2, "UnsupportedError": 0, "Unknown": 0, "advised": 0}
 
 
 def texts() -> list[tuple[str, str]]:
@@ -56,6 +57,39 @@ def test_every_text_is_in_the_catalogue() -> None:
     found = texts()
     assert len(found) > 250
     assert [one for one in found if entry_of(one[0]) is None] == []
+
+
+def test_every_warning_says_what_to_do() -> None:
+    """Warnings are about functions that fell back, whose texts are tested above, or `advised`."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if {"emulator", "bench", "library"} & set(path.parts):
+            continue
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
+                what = ast.unparse(node.args[0])
+                found.append(what)
+                assert "FallbackWarning(" in what or "advised(" in source, f"{path.name}:{node.lineno}"
+    assert len(found) >= 4
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("no CUDA device: there is no driver; calls run on the CPU", "device-missing"),
+        ("cuda:0 has failed, its work is done by the CPU: cuda:0 has no memory for 8 bytes", "device-lost"),
+        ("the environment variable PARAKEET_X is no setting of parakeet_py; there are PARAKEET_CHECK", "setting-name"),
+        (
+            "an int beyond 64 bits, in the middle of a call that has changed something; "
+            "such calls run in Python from now on: a.py:3",
+            "changed-already",
+        ),
+    ],
+)
+def test_texts_without_a_place_are_advised(text: str, code: str) -> None:
+    lines = advised(text).splitlines()
+    assert lines == [text, f"  instead: {entry_named(code).hint}", f"  more: parakeet messages {code}"]
 
 
 def test_codes_are_names_of_their_own() -> None:
