@@ -46,3 +46,22 @@ def test_functions_are_arguments_too() -> None:
         return f(x)
 
     assert apply(square, 3.0) == 10.0
+
+
+def test_low_level_callables_of_scipy() -> None:
+    """A function pointer, by way of numba, which SciPy's loops in C call without Python."""
+    integrate = pytest.importorskip("scipy.integrate")
+    ndimage = pytest.importorskip("scipy.ndimage")
+    from scipy import LowLevelCallable
+
+    pointer = numba.cfunc("f8(f8)")(lambda x: square(x))
+    assert integrate.quad(LowLevelCallable(pointer.ctypes), 0, 3) == integrate.quad(square, 0, 3)
+
+    @numba.cfunc("intc(CPointer(f8), intp, CPointer(f8), voidptr)")
+    def of_window(window, size, result, _):
+        result[0] = total(numba.carray(window, size))
+        return 1
+
+    image = np.arange(30.0).reshape(5, 6)
+    found = ndimage.generic_filter(image, LowLevelCallable(of_window.ctypes), size=3)
+    assert np.array_equal(found, ndimage.generic_filter(image, total, size=3))
