@@ -1,4 +1,7 @@
-"""What is unusual about an array that is not compiled, and how to make an ordinary one of it."""
+"""What is unusual about an array that is not compiled, and how to make an ordinary one of it.
+
+Also what is in a list of objects that compiled loops do not go through.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,16 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import ARRAYS
 from parakeet_py.signature.specs import ObjectSpec, spec_of
 
+ITERATED_LIST: Final = "iteration over a list"
+ITERATED_ARRAY: Final = "iteration over a ndarray"
 UNUSUAL_ARRAY: Final = "an array of an unusual kind, whose dtype is not known when this is compiled"
 
 
 def with_array_named(error: UnsupportedError, names: Sequence[str], args: Sequence[Any]) -> UnsupportedError:
-    """The error, with what the first unusual array among the arguments is and what to do with it."""
-    if error.message != UNUSUAL_ARRAY:
+    """The error, with what the first unusual array, or the list, among the arguments is and what to do with it."""
+    if error.message == ITERATED_LIST:
+        return _with_list_named(error, names, args)
+    if error.message not in (UNUSUAL_ARRAY, ITERATED_ARRAY):
         return error
     for name, value in zip(names, args, strict=False):
         found = _first_unusual(name, value)
@@ -26,6 +33,25 @@ def with_array_named(error: UnsupportedError, names: Sequence[str], args: Sequen
             message = f"`{place}` is {what}, which is not compiled as an array"
             return UnsupportedError(message, error.filename, error.pos, error.lines, hint, first_line=error.first_line)
     return error
+
+
+def _with_list_named(error: UnsupportedError, names: Sequence[str], args: Sequence[Any]) -> UnsupportedError:
+    """The error, with the classes of the items, if one argument can be meant."""
+    found = [(name, one) for name, one in zip(names, args, strict=False) if type(one) is list and one]
+    found = [(name, one) for name, one in found if isinstance(spec_of(one), ObjectSpec)]
+    if len(found) != 1:
+        return error
+    name, listed = found[0]
+    classes = sorted({type(item).__qualname__ for item in listed})
+    what = " and ".join(classes) if len(classes) <= 2 else f"{', '.join(classes[:2])} and others"
+    hint = error.hint
+    attributes = [key for key, held in getattr(listed[0], "__dict__", {}).items() if isinstance(held, int | float)]
+    if classes == ["str"]:
+        hint = f"pass what the loop needs of them as an array, such as np.array([len(one) for one in {name}])"
+    elif len(classes) == 1 and attributes:
+        hint = f"pass an array for each attribute, such as np.array([one.{attributes[0]} for one in {name}])"
+    message = f"iteration over a list of {what}"
+    return UnsupportedError(message, error.filename, error.pos, error.lines, hint, first_line=error.first_line)
 
 
 def _first_unusual(place: str, value: Any) -> tuple[str, np.ndarray[Any, Any]] | None:

@@ -215,6 +215,46 @@ def test_loops_name_what_they_go_through(value: Any, what: str) -> None:
     assert f"iteration over {what}\n" in text and "more: parakeet messages iteration" in text
 
 
+class Point:
+    def __init__(self, x: float) -> None:
+        self.x = x
+
+
+LISTS: list[tuple[list[Any], str, str]] = [
+    ([Point(1.0)] * 500, "iteration over a list of Point", "np.array([one.x for one in items])"),
+    (["ab", "c"] * 500, "iteration over a list of str", "np.array([len(one) for one in items])"),
+    ([None, 1] * 500, "iteration over a list of NoneType and int", "pass an array"),
+]
+
+
+@pytest.mark.parametrize(("items", "text", "hint"), LISTS, ids=[text for _, text, _ in LISTS])
+def test_lists_say_what_is_in_them(items: list[Any], text: str, hint: str) -> None:
+    @accelerate(strict=True)
+    def f(scale, items):
+        n = 0
+        for one in items:
+            if one is not None:
+                n += scale
+        return n
+
+    with pytest.raises(UnsupportedError) as caught:
+        f(2, items)
+    assert caught.value.message == text and hint in caught.value.advice and caught.value.code == "iteration"
+
+
+def test_loops_over_structured_arrays_name_them() -> None:
+    @accelerate(strict=True)
+    def f(rows):
+        n = 0
+        for _ in rows:
+            n += 1
+        return n
+
+    with pytest.raises(UnsupportedError) as caught:
+        f(RECORDS)
+    assert caught.value.message == "`rows` is a structured array (of a, b), which is not compiled as an array"
+
+
 def test_numbers_have_the_names_of_python() -> None:
     @accelerate
     def f(n):
