@@ -78,6 +78,10 @@ WIDEST = 160  # columns of a source line
 KEY = "{0}"  # the message of a KeyError about an int
 RANGE_ARGS = (34, "Numerical result out of range")  # of the OverflowError of a power: errno, and what it means
 RANGE_ERROR = str(RANGE_ARGS)
+OTHER_BITS = "a generator over other bits than PCG64's"
+NOT_RAISED = "an exception has not been raised"
+HOLD_ALWAYS = frozenset({OTHER_BITS, NOT_RAISED})
+"""Messages of checks that hold however a function is called: compiled code has them to be safe, and to end blocks."""
 
 
 class ParakeetError(Exception):

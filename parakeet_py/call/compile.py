@@ -29,6 +29,7 @@ from parakeet_py.call import library_ir_cache
 from parakeet_py.call.compiled import Compiled, Extents
 from parakeet_py.call.dispatch.tiers import budget_of, may_restart
 from parakeet_py.call.give_back import (
+    checks_of_no_return,
     kept_arguments,
     may_be_undone,
     places_of_late_checks,
@@ -189,7 +190,13 @@ def compile_call(
             break
         continued |= late
     undone = replace(made, overflows_late=True, kept=None)
-    if not late or not may_be_undone(undone):
+    if not late:
+        return made
+    if not may_be_undone(undone):
+        lost = checks_of_no_return(made)
+        if lost and not made.specialization.assigns:
+            place, what = lost[0]
+            raise UnsupportedError.at(made.template, place, f"{what}, where Python could not take the call over")
         return made
     if continued:  # a call is either begun again or continued, whichever check fails
         made = _compiled(function, args, knowledge, config, guess, extents, frozenset(), times)

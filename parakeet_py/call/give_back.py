@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parakeet_py.base.errors import DeoptimizedError
+from parakeet_py.base.errors import HOLD_ALWAYS, DeoptimizedError
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import in_frames
 from parakeet_py.base.types import Array, Object
@@ -32,7 +32,12 @@ from parakeet_py.frontend.evaluate.operation_text import function_for
 from parakeet_py.frontend.evaluate.resumed_code import nested_functions, resume
 from parakeet_py.frontend.ssa import Block, Let, Pos, blocks_of
 from parakeet_py.imp import ir as imp
-from parakeet_py.imp.schedule.effects import checks_before_effects, shows_in_arguments_only, sites_after_stores
+from parakeet_py.imp.schedule.effects import (
+    checks_before_effects,
+    shows_in_arguments_only,
+    sites_after_stores,
+    stores_only_into_its_own,
+)
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
 from parakeet_py.signature.object_assembly import ContainerT, Template, assembler
 from parakeet_py.signature.results import Leaving, array_of_numpy, assemble
@@ -146,15 +151,29 @@ def sites_without_exit(compiled: Compiled) -> tuple[int, ...]:
 
 def places_of_late_checks(compiled: Compiled) -> frozenset[Pos]:
     """Where compiled code may find, after something has shown that cannot be undone, that only Python can go on."""
+    return frozenset(site.pos for site in _late_checks(compiled) if site.pos is not None)
+
+
+def checks_of_no_return(compiled: Compiled) -> list[tuple[Pos, str]]:
+    """The places and messages of those among them that may fail in a call that cannot be replayed, either."""
+    if stores_only_into_its_own(compiled.imp):
+        sites = compiled.specialization.opaque_sites
+        if all(_can_be_replayed(sites[one.site], one) for one in _opaque(compiled)):
+            return []
+    return [
+        (site.pos, site.failure.message)
+        for site in _late_checks(compiled)
+        if site.pos is not None and site.failure.message not in HOLD_ALWAYS
+    ]
+
+
+def _late_checks(compiled: Compiled) -> list[imp.FailureSite]:
     rerun = rerun_statuses(compiled)
-    return frozenset(
-        site.pos
+    return [
+        site
         for code, site in enumerate(compiled.imp.failures)
-        if code
-        and code not in rerun
-        and site.pos is not None
-        and (site.failure.exception in _PYTHON_RUNS or site.failure.message == OVERFLOW)
-    )
+        if code and code not in rerun and (site.failure.exception in _PYTHON_RUNS or site.failure.message == OVERFLOW)
+    ]
 
 
 def site_of_no_return(compiled: Compiled) -> OpaqueSite | None:

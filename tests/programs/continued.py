@@ -362,3 +362,23 @@ def leaves_64_bits_behind_a_store(x, k):
     m = k * k
     x += 1
     return [m, 1.5], x[0]
+
+
+@program(
+    [case(arr("f8", 3), k, setup=_reset) for k in (0, 1, 2, 0)] + [case(arr("i8", 3), k, setup=_reset) for k in (1, 2)],
+    opaque=None,
+    fell_back=None,
+)
+def slabs_of_a_type_by_the_path(x, k):
+    """NumPy refuses or orders some slabs by their values, and the state before that cannot be described."""
+    share(k)
+    y = x.reshape(-1, 1) if k == 0 else (np.zeros((2, 0)) if k == 1 else np.array([[np.nan], [0.0]]))
+    return np.unique(y, axis=0), len(_told)
+
+
+@program([case(k, setup=_reset) for k in (1, 0, 1)], opaque=None, fell_back=None)
+def a_generator_over_bits_by_the_path(k):
+    bits = np.random.PCG64(3) if k else np.random.MT19937(3)
+    share(k)
+    rng = np.random.default_rng(bits)
+    return rng.normal() + rng.random(), rng.integers(0, 9), len(_told)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from parakeet_py.base.errors import OTHER_BITS
 from parakeet_py.library.arrays.shape import size_of
 from parakeet_py.library.intrinsics import (
     allocate,
@@ -55,7 +56,7 @@ def upper_product(a, b):
 def next_word(state):
     """The next 64 bits."""
     words, _left = state
-    check(words.shape[0] == 4, "Deoptimize", "a generator over other bits than PCG64's")
+    check(words.shape[0] == 4, "Deoptimize", OTHER_BITS)
     low, high = load(words, 0), load(words, 1)
     product = low * MULTIPLIER
     high = upper_product(low, MULTIPLIER) + low * MULTIPLIER_HIGH + high * MULTIPLIER + load(words, 3)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base.errors import RANGE_ARGS, RANGE_ERROR, name_of_exception
+from parakeet_py.base.errors import NOT_RAISED, RANGE_ARGS, RANGE_ERROR, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
@@ -67,7 +67,7 @@ def _raise_caused(s: Context, value: Value, cause: Value) -> Value:
     objects: list[Value] = [object_of_error(s, value), object_of_error(s, cause)]
     key = site_key(s, s.frame.pos, "Raise")
     emit_opaque(s, "call", [Static(raise_caused), *objects], {}, key, "raise from", None, wants_result=False)
-    s.check(ir.Const(False, PYBOOL), "Deoptimize", "an exception has not been raised")
+    s.check(ir.Const(False, PYBOOL), "Deoptimize", NOT_RAISED)
     return NeverV()
 
 

@@ -263,7 +263,7 @@ def emit_opaque(
     made = result_value(s, result, outs, frozenset() if fresh else roots | s.arguments.param_roots)
     if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
         s.arguments.object_specs[made.var] = result
-    if random_generators.is_generator(result) and not _has_other_bits(s, values):
+    if random_generators.is_generator(result) and not _has_other_bits(s, [*values, *keywords.values()]):
         random_generators.made_by_python(s, made)
     return made
 
@@ -273,10 +273,19 @@ OF_OBJECTS = frozenset({0})
 
 
 def _has_other_bits(s: Context, values: list[Value]) -> bool:
-    """Is this a call of `np.random.Generator` with bits that are not known as PCG64's, which alone are compiled?"""
-    if not (isinstance(values[0], Static) and values[0].object is np.random.Generator):
-        return False
-    return not any(isinstance(one, ObjectV) and _class_of(s, one) is np.random.PCG64 for one in values[1:])
+    """May an operation have given a random generator over other bits than PCG64's, which alone are compiled?
+
+    `default_rng` gives back a generator that it is given: of objects it has to be known what they are.
+    """
+    maker = values[0].object if isinstance(values[0], Static) else None
+    if maker is not np.random.Generator and maker is not np.random.default_rng:
+        return True
+    return not all(
+        isinstance(one, ScalarV | TaggedScalar | ArrayV | TupleV)
+        or (isinstance(one, Static) and not isinstance(one.object, np.random.Generator | np.random.BitGenerator))
+        or (isinstance(one, ObjectV) and _class_of(s, one) in (np.random.PCG64, np.random.SeedSequence))
+        for one in values[1:]
+    )
 
 
 def _has_own_methods(s: Context, value: Value) -> bool:
