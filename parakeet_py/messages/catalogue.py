@@ -324,7 +324,7 @@ def f(x):
         "with-statement",
         "with statements",
         (r".*`np\.errstate`.*", r"a `with` statement.*"),
-        "enter the context outside, around the call",
+        "enter it around the call, or accelerate a function of the numeric part alone, called inside",
         """
 import contextlib
 

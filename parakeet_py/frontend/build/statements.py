@@ -60,6 +60,9 @@ def _differs(made: Binding, before: Binding) -> bool:
     return made is not before and (made.template is not before.template or not same(made.operand, before.operand))
 
 
+_ENTERED_OUTSIDE = "enter it around the call, or accelerate a function of the numeric part alone, called inside"
+
+
 def _same_template(made: Binding, before: Binding) -> bool:
     return made.template is not None and made.template is before.template
 
@@ -433,7 +436,8 @@ class Statements(Expressions):
             function = call.func if isinstance(call, ast.Call) else call
             name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
             if name != "errstate" or not isinstance(call, ast.Call) or item.optional_vars is not None:
-                self.refuse(call, "only `np.errstate` can be used in a `with` statement", "enter the context outside")
+                met = f", not `{name}`" if name not in ("", "errstate") else ", no `as`"
+                self.refuse(call, f"only `np.errstate` can be used in a `with` statement{met}", _ENTERED_OUTSIDE)
             actions = []
             for keyword in call.keywords:
                 value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
