@@ -362,3 +362,11 @@ def ranges_with_far_ends(k, end):
     for _ in range(k):
         m = m + 2**62
     return np.arange(m, end), np.arange(m, 4)
+
+
+@program([raising(TypeError, None, arr("f8", 3), k) for k in (-9, 1, 9)], message=True, opaque=None, fell_back=None)
+def least_of_numbers_of_two_types_and_none(m, x, k):
+    least = k - 1.5
+    for v in x:
+        least = min(v, least, m)
+    return least

@@ -470,7 +470,10 @@ def _error(s: Context, op: ssa.Op, var: ssa.Var, option: Value) -> BaseException
             case ssa.Call(function, args, ()) if not any(isinstance(arg, ssa.Star) for arg in args):
                 target = s.value(function)
                 if isinstance(target, Static) and _needs_numbers(target.object):
-                    target.object(*[sample(arg) for arg in args if not isinstance(arg, ssa.Star)])
+                    given = [sample(arg) for arg in args if not isinstance(arg, ssa.Star)]
+                    if target.object in (min, max) and not _of_one_type(given):
+                        return None  # the message names the type of the best number so far
+                    target.object(*given)
     except (TypeError, AttributeError) as error:
         return error if name_of_exception(type(error)) else None
     except (_NoSample, ArithmeticError, ValueError):
@@ -506,6 +509,10 @@ def _needs_numbers(function: Any) -> bool:
 
 
 _OF_NUMBERS = (abs, min, max, int, float, complex, round, divmod, range, *vars(math).values())
+
+
+def _of_one_type(values: Sequence[Any]) -> bool:
+    return len({type(value) for value in values if isinstance(value, complex | float | int | np.generic)}) < 2
 
 
 def _sample(value: Value) -> Any:
