@@ -733,3 +733,24 @@ def a_name_is_unbound_by_raising(x, i):
         return e, found
     except NameError as error:
         return str(error), found
+
+
+@program(
+    [(n, k) for n in (3, None, 2.5) for k in (0, 1, 2)] + [(np.float64(2.0), 1), (np.int8(2), 1)],
+    opaque=None,
+    fell_back=None,
+)
+def range_of_what_may_be_no_int(n, k):
+    m = n if k else None
+    total = 0
+    try:
+        for i in range(m):
+            total += i
+    except TypeError:
+        total = -1
+    try:
+        for i in range(k, m):
+            total += i
+    except (TypeError, ValueError) as error:
+        return total, str(error)
+    return total

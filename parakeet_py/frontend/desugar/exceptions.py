@@ -262,6 +262,10 @@ class _Try:
             given.append(ast.copy_location(ast.Name(name, ast.Load()), part))
         if isinstance(iterable, ast.Call):
             iterable = ast.copy_location(ast.Call(iterable.func, given, iterable.keywords), iterable)
+            if called == "range" and not all(
+                map(_is_int, parts)
+            ):  # what is no int raises: the loop itself is not guarded
+                made.extend(self.guard(place(ast.Expr(iterable), node.iter), loop))
         again = ast.For(node.target, iterable, self.guarded(node.body, node), self.guarded(node.orelse, loop))
         return [*made, place(again, node), self.left_early(node, loop)]
 
@@ -378,6 +382,20 @@ def _raises_before_it_binds(node: ast.stmt) -> bool:
         names = [name for target in node.targets for name in _targets(target)]
         return len(names) == 1 or all(isinstance(name, ast.Name) for name in names)
     return not isinstance(node, ast.Import | ast.ImportFrom) or len(node.names) == 1
+
+
+def _is_int(node: ast.expr) -> bool:
+    """Does the form of an expression say that it is an int?"""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.Call(func=ast.Name(id="len")) | ast.Subscript(value=ast.Attribute(attr="shape")):
+            return True
+        case ast.Attribute(attr="size" | "ndim"):
+            return True
+        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv(), right):
+            return _is_int(left) and _is_int(right)
+    return False
 
 
 def _targets(node: ast.expr) -> list[ast.expr]:
