@@ -370,3 +370,24 @@ def least_of_numbers_of_two_types_and_none(m, x, k):
     for v in x:
         least = min(v, least, m)
     return least
+
+
+@program(
+    [raising(OverflowError, far, arr("u4", 2)) for far in (1e19, -1e19, 4e19, 1e10)] + [(2.5, arr("u4", 2))],
+    message=True,
+    mutates=(1,),
+)
+def floats_beyond_an_unsigned_element(m, r):
+    r[0] = np.uint32(m)
+    r[1] = m
+
+
+@program([raising(KeyError, m) for m in (3, 2.5)], message=True)
+def key_error_of_a_text(m):
+    raise KeyError(f"{m}")
+
+
+@program([raising(TypeError, 0.0), raising(TypeError, 0), (2.5,), (7,)], message=True, opaque=None)
+def formats_that_none_has_not(m):
+    n = m if m else None
+    return f"{n:.3f}"

@@ -197,7 +197,10 @@ def format_values(s: Context, parts: Sequence[tuple[Value, str, str]]) -> Messag
         elif is_known(value):
             found = known(value)
             text = repr(found) if conversion == "r" else str(found) if conversion == "s" else found
-            template += _escaped(format(text, spec))
+            try:
+                template += _escaped(format(text, spec))
+            except (TypeError, ValueError) as error:
+                raise s.hand_back(f"a format that raises {type(error).__name__} ({error})") from None
         else:
             suffix = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             template += f"{{{len(args)}{suffix}}}"

@@ -187,9 +187,12 @@ def _whole(s: Context, number: ir.Operand, dtype: str) -> ir.Operand:
     nan, infinite = b.prim("isnan", number, type=PYBOOL), b.prim("isinf", number, type=PYBOOL)
     s.check(b.prim("not", nan, type=PYBOOL), "ValueError", "cannot convert float NaN to integer")
     s.check(b.prim("not", infinite, type=PYBOOL), "OverflowError", "cannot convert float infinity to integer")
-    high = 2.0**64 if dtype == "uint64" else 2.0**63
+    high = 2.0**64 if dtype in ("uint32", "uint64") else 2.0**63
     inside = b.logical_and(compare("ge", -(2.0**63)), compare("lt", high))
     s.check(inside, "OverflowError", "Python int too large to convert to C long")
+    if dtype == "uint32":  # NumPy asks Python for an unsigned long, and then whether that is too much
+        above = b.select(compare("lt", 2.0**63), ir.Const(0.0, PYFLOAT), number)
+        s.check(compare("lt", 2.0**63), "OverflowError", "Python integer {0:.0f} out of bounds for uint32", [above])
     if dtype != "uint64":
         return weak_cast(s, b.cast(number, PYINT), dtype)
     below = b.select(compare("lt", 0.0), number, ir.Const(0.0, PYFLOAT))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py import operators
-from parakeet_py.base.errors import UnsupportedError, name_of_exception
+from parakeet_py.base.errors import KEY, UnsupportedError, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
 from parakeet_py.frontend.desugar.lru_cache import CACHES, check_cache
 from parakeet_py.signature.attribute_sources import in_class
@@ -552,6 +552,8 @@ def build_exception(s: Context, kind: type[BaseException], args: list[Value]) ->
     if len(args) > 1:
         raise s.hand_back(f"{kind.__name__} with several arguments")
     try:
-        return ErrorV(kind, *s.message(args[0]))
+        message, operands = s.message(args[0])
     except UnsupportedError as error:
         raise s.hand_back(error.message) from None
+    own_text = kind is KeyError and message == KEY and not s.frame.namespace.trusted  # not the key itself
+    return ErrorV(kind, "{0!s}" if own_text else message, operands)
