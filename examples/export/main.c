@@ -1,4 +1,4 @@
-/* Calls spread() of heat.py, exported for a plate of doubles, an int and a float. */
+/* Calls spread() of plates/heat.py, exported for a plate of doubles, an int and a float. */
 #include <stdio.h>
 
 #include "spread.h"

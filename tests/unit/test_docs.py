@@ -13,7 +13,17 @@ import parakeet_py.call.accelerate as accelerate_module
 from parakeet_py.base import config
 
 DOCS = Path(__file__).parents[2] / "docs"
-FOR_USERS = ("explain.md", "export.md", "faq.md", "guide.md", "index.md", "performance.md", "settings.md", "start.md")
+FOR_USERS = (
+    "explain.md",
+    "export.md",
+    "faq.md",
+    "guide.md",
+    "howto.md",
+    "index.md",
+    "performance.md",
+    "settings.md",
+    "start.md",
+)
 
 
 def blocks(page: str) -> list[tuple[int, str, str]]:

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.uname().machine != "x86_64" or link.compiler() is None, reason="nothing to link with"
 )
 EXAMPLE = Path(__file__).parents[3] / "examples" / "export"
+SOURCES = EXAMPLE / "plates"
 
 
 def export(function: Any, folder: Path, *args: Any, **settings: Any) -> Any:
@@ -39,11 +40,11 @@ def run(*command: str | Path, cwd: Path) -> str:
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the example, with its library for all targets and its program."""
     folder = tmp_path_factory.mktemp("example")
-    sys.path.insert(0, str(EXAMPLE))
+    sys.path.insert(0, str(SOURCES))
     try:
         import heat  # type: ignore[import-not-found]
     finally:
-        sys.path.remove(str(EXAMPLE))
+        sys.path.remove(str(SOURCES))
     made = heat.spread.export(folder / "build", np.zeros((64, 64)), 100, 0.2)
     assert {path.name for path in made.files} == {
         *("spread.c", "spread.h", "spread.py", "libspread.so"),

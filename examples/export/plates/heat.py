@@ -1,10 +1,10 @@
-"""A function to export: heat that spreads in a plate.
+"""Heat that spreads in a plate: a function to export.
 
-    parakeet export heat.py:spread --args 'np.zeros((64, 64)), 100, 0.2' -o build
+    parakeet export plates/heat.py:spread --args 'np.zeros((64, 64)), 100, 0.2' -o build
     cc -std=c99 -Ibuild main.c -Lbuild -lspread -Wl,-rpath,'$ORIGIN/build' -o main
     ./main
 
-`make` does the same.
+`make` does the same, `pip wheel --no-deps .` puts the library into a wheel (`setup.py`).
 """
 
 from __future__ import annotations
