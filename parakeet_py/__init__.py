@@ -8,6 +8,7 @@ from parakeet_py.base.extensions import register, unregister
 from parakeet_py.call.accelerate import accelerate
 from parakeet_py.operators import allpairs, generate, prange, reduce, scan, scatter, stencil
 from parakeet_py.operators import map as map
+from parakeet_py.signature.device_classes import array_operations
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.residency.device_array import DeviceArray, asdevice
@@ -31,6 +32,15 @@ __all__ = [  # without `map`, so that `import *` leaves Python's own alone
     "stencil",
     "unregister",
 ]
+
+
+def _array_operations() -> Any:
+    from parakeet_py.call.devices import array_functions
+
+    return array_functions
+
+
+array_operations.load = _array_operations
 
 
 def __getattr__(name: str) -> Any:

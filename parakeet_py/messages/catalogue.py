@@ -34,6 +34,12 @@ CATALOGUE: Final = (
         "results are right; leave the device out of devices, or give it smaller arrays if its memory was full",
     ),
     Entry(
+        "device-by-host",
+        "Functions of NumPy that arrays on devices are copied to the host for",
+        (r"numpy\..* is not compiled for this call: it runs on copies of arrays on the host, .*",),
+        "results are right and on the device; register a body for the function, or compute with numpy.asarray(x)",
+    ),
+    Entry(
         "setting-name",
         "Environment variables that are no settings",
         (r"the environment variable \S+ is no setting of parakeet_py; .*",),

@@ -8,7 +8,8 @@
 A kernel's parameters are the variables that its body takes from around it; the cells of the outside that it reads are
 passed by value. What stands between regions stays with the host: sizes, memory, checks, loops whose iterations launch.
 A loop or branch of the host that touches elements of arrays but launches nothing becomes a kernel of one thread (a
-*task*), so that data stays where it is; the cells that it writes come back through one element of memory each.
+*task*), so that data stays where it is; the cells that it writes come back through one element of memory each. So does
+a store of what comes from another element.
 
 A `Parallel` region (an operator lowered as for the CPU) becomes a kernel in which every thread runs one grain of it.
 """
@@ -23,7 +24,7 @@ from parakeet_py.base.types import BOOL, INT64, Array, Scalar
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.imp import ir
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Var
+from parakeet_py.typed_ir.ir import Cast, Const, Load, Operand, Prim, Var
 
 GRAIN_THREADS = 64  # threads of a block whose threads run a grain each
 
@@ -120,6 +121,7 @@ class _Cutter:
         self.roots = dict(function.roots)
         self.kernels: list[Kernel] = []
         self.next_root = 1 + max((root for roots in self.roots.values() for root in roots), default=0)
+        self.loaded: set[Var] = set()  # elements that the host looks at, and what is computed from them
 
     def block(self, block: ir.Block) -> ir.Block:
         sink: list[ir.Statement] = []
@@ -131,11 +133,21 @@ class _Cutter:
                     self.grains(sink, statement)
                 case ir.For() | ir.While() | ir.If() if _is_task(statement):
                     self.task(sink, statement)
+                case ir.Store(value=value) if value in self.loaded:
+                    self.task(sink, statement)
                 case ir.Let(out, ir.NewArray(extents, "stack"), pos):
                     sink.append(ir.Let(out, ir.NewArray(extents, "heap"), pos))
                 case _:
+                    if isinstance(statement, ir.Let) and self.comes_from_memory(statement):
+                        self.loaded.add(statement.out)
                     sink.append(with_blocks(statement, self.block))
         return ir.Block(tuple(sink))
+
+    def comes_from_memory(self, let: ir.Let) -> bool:
+        """Whether a value is an element of an array, or computed from such: `device_scalars` may keep it there."""
+        if isinstance(let.rhs, Load):
+            return True
+        return isinstance(let.rhs, Prim | Cast) and any(arg in self.loaded for arg in ir.operands_in(let))
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 

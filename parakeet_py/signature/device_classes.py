@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -22,3 +22,12 @@ def _class_lives_elsewhere(kind: Hashable) -> bool:
         return True
     asks = getattr(kind, "__dlpack_device__", None)  # classes that derive from NumPy's have its own
     return asks is not None and asks not in _OF_NUMPY
+
+
+class _ArrayOperations:
+    """What computes with arrays on devices for those who hold them; the stage that compiles says how it is loaded."""
+
+    load: Callable[[], Any]
+
+
+array_operations = _ArrayOperations()

@@ -8,7 +8,6 @@ use it too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,16 +16,19 @@ import numpy as np
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.devices.team import Team, team_of
 from parakeet_py.hybrid.residency import dlpack
-from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, Layout, kept_view, memory_of, name_of_dtype
+from parakeet_py.hybrid.residency.array_methods import ArrayMethods
+from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, Layout, kept_view, memory_of, name_of_dtype, span
 from parakeet_py.hybrid.residency.blocks import layout_of
 from parakeet_py.hybrid.residency.byte_ranges import Spans, bytes_of_box
 from parakeet_py.hybrid.residency.persistent_memory import Home
 
 
-class DeviceArray:
+class DeviceArray(ArrayMethods):
     """An array on devices, made by `asdevice` and by calls on such arrays.
 
-    `numpy.asarray` and indexing give copies of it, or of a part, in memory of the host.
+    It takes operators, NumPy's functions and ufuncs, slices, assignments and the methods of NumPy's arrays; what they
+    give is on the devices, too, an array without axes where NumPy gives a number. `numpy.asarray` makes a copy in
+    memory of the host; besides, elements come there where Python asks for a number (`item`, `float`, a condition).
 
     Attributes
     ----------
@@ -54,30 +56,6 @@ class DeviceArray:
             found.flags.writeable = writeable
             self._array = found
         return found
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._layout.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self._layout.strides
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._layout.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
 
     @property
     def device(self) -> str:
@@ -146,12 +124,14 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any:
         device = self._shown()
-        if device is None:
+        if device is None or dl_device == (dlpack.CPU, 0):
             if copy is False:
                 raise BufferError(f"an array on {self.device} is exported as a copy on the host")
             return self.__array__().__dlpack__(max_version=max_version, dl_device=dl_device)
-        if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("an array on a device is exported in place only")
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("an array on a device is exported there or to the host")
+        if copy:
+            return self.copy().__dlpack__(stream=stream, max_version=max_version)
         if stream != -1:
             device.let_wait(1 if stream is None else stream)
         itemsize = self.dtype.itemsize
@@ -168,28 +148,39 @@ class DeviceArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
             raise ValueError("an array on a device becomes one of the host by a copy")
+        device = self._place.alone
+        if device is not None and self._home.is_only_on(device) and self._is_dense():
+            memory, kind = self._home.copies[device], name_of_dtype(self.dtype)
+            found = DeviceView(memory, self._offset, kind, self.shape, self.strides).to_host()
+            return found if dtype is None else found.astype(dtype, copy=False)
         self.bring(None)
         return np.array(self.stand_in, dtype, order="K")
 
-    def __getitem__(self, key: Any) -> Any:
-        keys = key if type(key) is tuple else (key,)
-        basic = all(one is None or one is Ellipsis or type(one) in (int, slice) for one in keys)
-        part = self.stand_in[key] if basic else self.stand_in
-        if isinstance(part, np.ndarray):
-            self.bring(None, part)
-            return part.copy(order="K") if basic else part[key]
-        self.bring(None)
-        return self.stand_in[key]
-
-    def __len__(self) -> int:
-        return len(self.stand_in)
-
-    def __bool__(self) -> bool:
-        """As of an array of the host: that of more than one element is ambiguous."""
-        return bool(np.asarray(self))
+    def _is_dense(self) -> bool:
+        """Whether its elements fill the memory from the first to the last."""
+        return span(self.shape, self.strides, self.itemsize)[1] == self.nbytes
 
     def __repr__(self) -> str:
         return f"<{self.dtype}{list(self.shape)} on {self.device}>"
+
+    def __reduce__(self) -> Any:
+        return asdevice, (np.asarray(self), self.device)
+
+    def is_same(self, other: DeviceArray) -> bool:
+        """Whether another array has the same elements in the same places."""
+        same = self._home is other._home and self._layout[:3] == other._layout[:3]
+        return same and (self._offset == other._offset or not self.size)
+
+    def _view_of(self, part: np.ndarray[Any, Any]) -> DeviceArray:
+        kind = part.dtype
+        if not is_known(kind):
+            raise TypeError(f"a device has no elements of dtype {kind}")
+        offset = part.__array_interface__["data"][0] - self._home.address if part.size else 0
+        return DeviceArray(self._home, self._place, layout_of(part), offset, part)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """It on other devices; on "cpu", an array of NumPy's."""
+        return np.asarray(self) if device == "cpu" else asdevice(self, device)
 
 
 def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
@@ -234,11 +225,7 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
             return x
         x = np.asarray(x)
     array = np.asarray(x)
-    if (
-        array.dtype.kind not in "biufc"
-        or not array.dtype.isnative
-        or array.dtype.itemsize > 16 - 8 * (array.dtype.kind != "c")
-    ):
+    if not is_known(array.dtype):
         raise TypeError(f"a device has no elements of dtype {array.dtype}")
     if place.alone is None:
         data = np.array(array, order="K")
@@ -248,6 +235,11 @@ def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
     there = uploaded(place.alone, array.T if turned else array)
     shape, strides = (there.shape[::-1], there.strides[::-1]) if turned else (there.shape, there.strides)
     return DeviceArray(Home.on(place.alone, there.buffer), place, Layout(array.dtype, shape, strides, True), 0)
+
+
+def is_known(dtype: np.dtype[Any]) -> bool:
+    """Whether devices have elements of a dtype."""
+    return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= 16 - 8 * (dtype.kind != "c")
 
 
 def uploaded(device: Any, array: np.ndarray[Any, Any]) -> DeviceView:
