@@ -21,7 +21,7 @@ ON_GPU = python="$(READY)"; if [ -z "$$python" ]; then python=$(BIN)/python; $(M
 
 MINUTES ?= 30
 
-.PHONY: help bench npbench cold results docs site fuzz strangers test test-gpu bench-gpu lint house clean
+.PHONY: help bench npbench cold results docs site fuzz strangers test test-gpu bench-gpu bench-host lint house clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make test    install, then run the tests"
 	@echo "make test-gpu   the tests on a GPU, bit for bit against the emulator; reports in benchmarks/results"
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
+	@echo "make bench-host  host time of calls on devices, over a driver that returns at once; needs no GPU"
 	@echo "make docs    write docs/numpy.md (which NumPy functions are native) and docs/troubleshooting.md"
 	@echo "make site    the documents as a site, in build/site"
 	@echo "make fuzz    random programs against Python, for MINUTES=30"
@@ -72,6 +73,9 @@ test-gpu:
 
 bench-gpu:
 	@$(ON_GPU) -m parakeet_py bench-gpu --out benchmarks/results $(ARGS)
+
+bench-host: $(VENV)/.test
+	@PARAKEET_WHEN=now $(BIN)/python -m tests.driver.host_time $(ARGS)
 
 fuzz: $(VENV)/.test
 	@$(BIN)/python -m tests.property.fuzz --minutes $(MINUTES) $(ARGS)

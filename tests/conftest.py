@@ -26,7 +26,8 @@ if "PARAKEET_CACHE_DIR" not in os.environ:  # else it is the folder of the proce
 
 from hypothesis import HealthCheck, settings
 
-CORPUS = ("tests/test_programs.py", "tests/test_teams.py")  # each program is accelerated once for all tests of these
+# each program is accelerated once for all tests of these
+CORPUS = ("tests/test_programs.py", "tests/test_teams.py", "tests/test_device_corpus.py")
 
 _unhurried = {
     "deadline": None,

@@ -235,7 +235,14 @@ def _count_blocks(change: int) -> None:
 
 
 _from_environment: Config | None = None
-_OF_TESTS = ("PARAKEET_TEST_GPU", "PARAKEET_TEST_TEAMS", "PARAKEET_FUZZ", "PARAKEET_GPU_RESULTS", "PARAKEET_PORTABLE")
+_OF_TESTS = (
+    "PARAKEET_TEST_GPU",
+    "PARAKEET_TEST_RESIDENTS",
+    "PARAKEET_TEST_TEAMS",
+    "PARAKEET_FUZZ",
+    "PARAKEET_GPU_RESULTS",
+    "PARAKEET_PORTABLE",
+)
 _changed: ContextVar[Config | None] = ContextVar("parakeet_py_options", default=None)
 
 

@@ -117,6 +117,10 @@ class Dispatcher(Compiling):
 
     @hidden
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.recorded is not None and self.plain and not kwargs:
+            done = self.recorded.run(args)
+            if done is not self.recorded.MISSED:
+                return done
         if settings.open_blocks[0] and not settings.current().enabled:
             return self.function(*args, **kwargs)
         if tracing.is_watched():
@@ -131,7 +135,7 @@ class Dispatcher(Compiling):
         normal = self.normalize(args, kwargs)
         if normal is None:
             return self.function(*args, **kwargs)
-        if self.refused.cover(normal) and not self.config().strict:
+        if self.refused.cover(normal) and not self.config().strict and not some_live_elsewhere(normal):
             if self.config().pays:
                 self.raw = normal, args, kwargs
                 try:
@@ -190,9 +194,9 @@ class Dispatcher(Compiling):
         if callable(log):
             return log(normal)
         if log is None and asks_for_errors():
-            return self.run_python(normal)
+            return self.run_python_anywhere(normal)
         if log is None and (modules := self.look_at_patches()) != "unchanged":
-            return self.run_python(normal) if modules == "patched" else target(*normal)
+            return self.run_python_anywhere(normal) if modules == "patched" else target(*normal)
         asked: dict[int, Any] = {}
         team = self.place_of(normal, asked)
         if team is not None and not (self.left is not None and self.left.takes(normal, team)):
@@ -442,6 +446,15 @@ class Dispatcher(Compiling):
         """The plain Python function on a call in positional form."""
         args, named = python_form(self.function, normal)
         return self.function(*args, **named)
+
+    @hidden
+    def run_python_anywhere(self, normal: tuple[Any, ...]) -> Any:
+        """The same on arguments some of which may live on devices: Python works on what stands for them."""
+        if some_live_elsewhere(normal) or self.reads_elsewhere():
+            from parakeet_py.call.devices.calls import run_python
+
+            return run_python(self, normal)
+        return self.run_python(normal)
 
     def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         """The call in positional form; None when Python would refuse it (and will say so)."""

@@ -11,6 +11,7 @@ import numpy as np
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 from tests import driver
@@ -27,7 +28,11 @@ def refused() -> set[tuple[str, str]]:
 
 
 def nothing_left() -> None:
+    for function in (relax,):
+        function._dispatcher.recorded = None  # schedules keep memory
     gc.collect()
+    for device in cuda._open.values():
+        device.trim()
     for context in driver.machine.contexts:
         driver.machine.here.context = context
         context.run()
@@ -154,6 +159,57 @@ def more_peers() -> None:
         readers = {one for one in range(4) if one != number and (one, number) not in machine.apart | machine.refusing}
         assert context.peers == readers, (number, context.peers)
         assert sorted([*context.admitted, *[3] * (number == 1)]) == sorted(readers), (number, context.admitted)
+    nothing_left()
+
+
+def schedules() -> None:
+    """Calls that machine code does again: launches, copies between devices, in rows too, checks and elements."""
+    driver.load(devices=4)
+    made = CudaRequests.__call__
+    runs = [0]
+
+    def counted(self: Any, *given: Any) -> Any:
+        runs[0] += 1
+        return made(self, *given)
+
+    CudaRequests.__call__ = counted  # type: ignore[method-assign]
+    columns = accelerate(lambda x, y: (x[:, :-2] + y[:, 2:] * 0.5, x))
+    ends = accelerate(lambda x, y, s: ((x * s).sum(), y.max()))
+    picked = accelerate(lambda x, i: x[i] * 2)
+
+    @accelerate
+    def across(x: Any, y: Any) -> None:
+        y[:, 1:-1] = (x[:, :-2] + x[:, 2:]) * 0.5
+        x[:, 1:-1] = (y[:, :-2] + y[:, 2:]) * 0.5
+
+    for devices in ("cuda:0", "cuda:0,cuda:1", "cuda"):
+        before = runs[0]
+        with options(devices=devices, check=False):
+            for work, shape in ((relax, (40, 5)), (columns, (9, 33)), (across, (5, 200))):
+                here = np.random.default_rng(1).random((2, *shape))
+                there = [asdevice(one) for one in here]
+                for step in range(14):
+                    found, expected = work(*there), work.__wrapped__(*here)
+                    if expected is not None:
+                        assert np.array_equal(np.asarray(found[0]), expected[0]) and found[1] is there[0]
+                    if step in (2, 13):
+                        assert all(np.array_equal(np.asarray(a), b) for a, b in zip(there, here, strict=True))
+            for scale in (0.5, 0.5, 0.5, 2.0, -3.0):
+                assert np.allclose(ends(*there, scale), ends.__wrapped__(*here, scale))
+            index = asdevice(np.array([1, 0, 3]))
+            for _ in range(6):
+                assert np.array_equal(np.asarray(picked(there[0], index)), here[0][[1, 0, 3]] * 2)
+            for _ in range(2):
+                try:
+                    picked(there[0], asdevice(np.array([1, 0, 30])))
+                    raise AssertionError("there is no such row")
+                except IndexError as error:
+                    assert str(error) == "index 30 is out of bounds for axis 0 with size 5"
+        assert runs[0] >= before + 10, (devices, runs[0] - before)
+    assert not refused()
+    del there, found, index
+    for function in (columns, ends, picked, across):
+        function._dispatcher.recorded = None
     nothing_left()
 
 

@@ -381,13 +381,14 @@ def installed(
     package.core, package.bindings = core, bindings
     modules = {"cuda": package, "cuda.core": core, "cuda.bindings": bindings, "cuda.bindings.driver": driver}
     before = {name: sys.modules.get(name) for name in modules}
-    probe, opened = cuda.probe, dict(cuda._open)
+    probe, opened, runner = cuda.probe, dict(cuda._open), cuda.CudaDevice.runner
     from parakeet_py.hybrid.devices.selection import forget
 
     try:
         sys.modules.update(modules)
         cuda.probe = lambda: cuda.Found(2, "", ("first", "second"), driver_version)  # type: ignore[assignment]
         cuda._open.clear()
+        cuda.CudaDevice.runner = None  # there is no library whose functions machine code could call
         forget()
         yield contexts[0]
     finally:
@@ -397,6 +398,7 @@ def installed(
             else:
                 sys.modules[name] = module
         cuda.probe = probe
+        cuda.CudaDevice.runner = runner
         cuda._open.clear()
         cuda._open.update(opened)
         forget()

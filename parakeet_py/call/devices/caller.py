@@ -26,6 +26,7 @@ class Dispatcher(Protocol):
     knowledge : what compilations have found out
     repeated : the calls on arrays of devices that may come again (`call_cache`)
     left : the calls that teams leave to the CPU
+    recorded : the calls that are done from schedules (`recorded_calls`)
     """
 
     function: FunctionType
@@ -34,9 +35,12 @@ class Dispatcher(Protocol):
     knowledge: Knowledge
     repeated: Any
     left: Any
+    recorded: Any
 
     @property
     def refused(self) -> Refusals: ...
+
+    def is_patched(self) -> bool: ...
 
     def config(self) -> Config: ...
 

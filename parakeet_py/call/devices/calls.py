@@ -16,6 +16,7 @@ from parakeet_py.base.errors import MissingValue, NoSourceError, NotObservedErro
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.compile import for_devices
 from parakeet_py.call.devices.call_cache import look, repeated_of
+from parakeet_py.call.devices.recorded_calls import RecordedCalls
 from parakeet_py.call.give_back import run_compiled, values_of
 from parakeet_py.call.load import read_source
 from parakeet_py.hybrid.devices.device import DeviceMemoryError
@@ -25,12 +26,14 @@ from parakeet_py.hybrid.devices.device_detection import (
     some_live_elsewhere,
 )
 from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
+from parakeet_py.hybrid.devices.recording import recorded
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.devices.team import Team, team_of
 from parakeet_py.hybrid.execute.cpu_only_calls import Left
 from parakeet_py.hybrid.execute.execution import execute
 from parakeet_py.hybrid.execute.task_estimates import Foresight
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
+from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.team_plan import TeamPlan
 from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
@@ -68,6 +71,14 @@ def _without_procedures(compiled: Compiled) -> Compiled:
     if compiled.typed.procedures:
         raise UnsupportedError(RECURSIVE, compiled.template.filename)
     return compiled
+
+
+def recorded_of(dispatcher: Dispatcher) -> RecordedCalls:
+    """A function's calls that are done from schedules."""
+    if dispatcher.recorded is None:
+        dispatcher.recorded = RecordedCalls(dispatcher)
+    found: RecordedCalls = dispatcher.recorded
+    return found
 
 
 def left_of(dispatcher: Dispatcher) -> Left:
@@ -120,6 +131,16 @@ def residents_of(
     """The arguments of a call in positional form that live on devices."""
     values = [*normal, *_held(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
     return Residents.among(team, values, asked) if some_live_elsewhere(values) else Residents(team, None, {})
+
+
+@hidden
+def run_python(dispatcher: Dispatcher, normal: tuple[Any, ...]) -> Any:
+    """The plain Python function on arguments some of which live on devices."""
+    team = place_of(dispatcher, normal)
+    if team is None:
+        return dispatcher.run_python(normal)
+    with residents_of(dispatcher, normal, team) as residents:
+        return residents.refused(dispatcher.run_python, normal)
 
 
 @hidden
@@ -199,6 +220,22 @@ def _run(
     """A call whose specialization and leaf arguments are known."""
     device = team.alone
     fetched = compiled.listed
+    resident = type(residents.kind) is DeviceArray and not residents.foreign and not in_regions
+
+    @hidden
+    def done(plan: HostPlan, opaque: Any) -> list[Any]:
+        """The leaves of the result; the call is recorded, if others like it may be done from a schedule."""
+        attempt = recorded_of(dispatcher).attempt(compiled, plan, args, leaves, team) if resident else None
+        if attempt is None:
+            return execute(plan, team, leaves, opaque, fetched)
+        try:
+            with recorded(attempt.recorder):
+                found = execute(plan, team, leaves, opaque, fetched)
+        except BaseException:
+            attempt.recorder.discard()
+            raise
+        attempt.finish(found)
+        return found
 
     @hidden
     def run(opaque: Any) -> list[Any]:
@@ -206,7 +243,7 @@ def _run(
             plan = device_plan_of(compiled)
             chosen = plan_for(plan, device)
             try:
-                found = execute(chosen, team, leaves, opaque, fetched)
+                found = done(chosen, opaque)
             except DeviceMemoryError as error:
                 if not error.unchanged:
                     raise
@@ -214,7 +251,9 @@ def _run(
                 if chosen is plan:
                     examine(compiled, plan, device)
                 return found
-        return execute(team_plan_of(compiled), team, leaves, opaque, fetched)  # in pieces, on a device alone
+        if in_regions or device is not None:  # in pieces, on a device alone
+            return execute(team_plan_of(compiled), team, leaves, opaque, fetched)
+        return done(team_plan_of(compiled), opaque)
 
     return run_compiled(
         dispatcher,

@@ -85,6 +85,7 @@ class Specializations(ABC):
         self.trials: dict[Signature, Trial] = {}
         self.lock = _compiling
         self.repeated: Any = None  # calls on arrays of devices that may come again, see `call.devices.call_cache`
+        self.recorded: Any = None  # calls that are done from schedules, see `call.devices.recorded_calls`
         self.instance: Any = None
         self.inner: Any = None  # takes calls in positional form, for functions whose own calls are not
 
@@ -113,6 +114,10 @@ class Specializations(ABC):
                     return "patched"
                 changed = True
         return "accepted" if changed else "unchanged"
+
+    def is_patched(self) -> bool:
+        """Has something that compiled code reads of a module been replaced, or may it have been?"""
+        return bool(self.specializations or self.general) and self.look_at_patches() != "unchanged"
 
     def last_gate(self, signature: Signature) -> Loaded | None:
         """What a call with this signature meets last, before Python."""

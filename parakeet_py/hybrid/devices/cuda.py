@@ -1,9 +1,10 @@
 """CUDA devices, through `cuda.core` (the `cuda` extra; what is asked of it: `tests/unit/hybrid/test_cuda_api.py`).
 
 Nothing of CUDA is imported before libcuda has been found (`cuda_probe`). Every device has a stream of its own for
-everything (and more, its lanes, where copies shall overlap kernels), the driver's stream-ordered memory pool, pinned
-memory that copies go through (`staging`), kernels that are given to it together (`launches`), and modules from PTX that
-the driver compiles for it.
+everything (and more, its lanes, where copies shall overlap kernels), the driver's stream-ordered memory pool and one of
+its own before that (`memory_pool`), pinned memory that copies go through (`staging`), kernels that are given to it
+together (`launches`), calls that machine code does again (`cuda_schedules`), and modules from PTX that the driver
+compiles for it.
 
 A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
 device remembers what happened and says it again instead of the driver's later errors.
@@ -17,6 +18,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +26,10 @@ import numpy as np
 from parakeet_py.base.cuda_probe import Found as Found
 from parakeet_py.base.cuda_probe import probe as probe
 from parakeet_py.hybrid.devices.cublas import Cublas
+from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.launches import Launches
+from parakeet_py.hybrid.devices.memory_pool import MemoryPool, rounded
 from parakeet_py.hybrid.devices.occupancy_limit import Resources
 from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
 from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
@@ -46,6 +50,7 @@ _TYPES = {
     "d": ctypes.c_double,
     "P": ctypes.c_uint64,
 }
+KEPT = 4  # memory that calls have given up is kept for later ones, up to this part of the device's
 OLDEST = (7, 5)  # the least compute capability that kernels are made for
 
 _log = logging.getLogger("parakeet_py")
@@ -170,7 +175,9 @@ class CudaDevice:
         self._lanes_lock = threading.Lock()
         self._memory = DeviceMemoryResource(number)
         self.cublas = Cublas()
-        self._buffers: dict[int, tuple[Any, _Lane]] = {}
+        self._buffers: dict[int, tuple[Any, _Lane, int, int]] = {}  # with the number of the lane, and the size
+        _, _, total = driver.cuMemGetInfo()
+        self.pool = MemoryPool(int(total or 0) // KEPT, self._close)
         self.broken: str | None = None
 
     def _checked(self, result: Any, what: str) -> Any:
@@ -240,15 +247,20 @@ class CudaDevice:
     # ---- memory ------------------------------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> int:
+        number, whole = getattr(self._here, "lane", 0), rounded(size)
+        kept = self.pool.take(number, whole) if self.broken is None else None
+        if kept is not None:
+            return kept
         self._enter()
         try:
-            buffer = self._allocated(size)
+            buffer = self._allocated(whole)
             if buffer is None:  # what is not referenced any more may be in cycles, or be freed behind launches
                 gc.collect()
-                for number in [*self._lanes]:
-                    with self.lane(number):
+                self.trim()
+                for other in [*self._lanes]:
+                    with self.lane(other):
                         self.synchronize()
-                buffer = self._allocated(size)
+                buffer = self._allocated(whole)
         except DeviceError:
             raise
         except Exception as error:
@@ -256,7 +268,7 @@ class CudaDevice:
         if buffer is None:
             raise DeviceMemoryError(self.name, size, self.free_bytes())
         address = int(buffer.handle)
-        self._buffers[address] = buffer, self._lane()
+        self._buffers[address] = buffer, self._lane(), number, whole
         return address
 
     def _allocated(self, size: int) -> Any:
@@ -274,9 +286,17 @@ class CudaDevice:
             return None  # older versions of cuda-core only say that it has failed
 
     def free(self, address: int) -> None:
-        buffer, lane = self._buffers.pop(address, (None, None))
-        if buffer is None or lane is None or self.broken is not None:
-            return  # a context that is gone has no memory
+        found = self._buffers.get(address)
+        if found is None:
+            return
+        if self.broken is not None:  # a context that is gone has no memory
+            del self._buffers[address]
+            return
+        self.pool.give(found[2], found[3], address)
+
+    def _close(self, address: int) -> None:
+        """Give memory back to the driver, after what has been launched."""
+        buffer, lane, *_ = self._buffers.pop(address)
 
         def close() -> None:
             with suppress(Exception), self._current():  # the next operation will say it
@@ -284,13 +304,17 @@ class CudaDevice:
 
         lane.launches.after(close)
 
+    def trim(self) -> bool:
+        """Give all memory back that is kept for later; whether there was any."""
+        return self.pool.trim()
+
     def free_bytes(self) -> int:
-        """Memory that can be had: what the driver has, and what the pool keeps for later."""
+        """Memory that can be had: what the driver has, what its pool keeps for later, and what is kept here."""
         self._enter()
         status, free, _ = self._driver.cuMemGetInfo()
         pool = self._memory.attributes
         kept = int(pool.reserved_mem_current) - int(pool.used_mem_current)
-        return kept + (int(free) if int(status) == 0 else 0)
+        return self.pool.bytes + kept + (int(free) if int(status) == 0 else 0)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         with span(self, COPY_IN, "", data.nbytes), self._order("copying to the device") as lane:
@@ -442,6 +466,59 @@ class CudaDevice:
     def synchronize(self) -> None:
         with self._order("a kernel") as lane:
             lane.stream.sync()
+
+    def submit(self) -> None:
+        if self.first_launches.waiting:
+            self.flush()
+
+    # ---- schedules ---------------------------------------------------------------------------------------------------
+
+    runner: Any = CudaRequests
+
+    @contextmanager
+    def in_order(self) -> Iterator[None]:
+        """Around driver calls that a schedule does itself: no other thread asks the first lane for anything."""
+        with self.first_launches.lock:
+            self.flush()
+            yield
+
+    def flush(self) -> None:
+        """Give the driver all that the first lane has been asked to launch."""
+        if self.broken is not None:
+            raise DeviceError(self.broken)
+        if self.first_launches.waiting:
+            with self._order("launching kernels"):
+                pass
+
+    @cached_property
+    def first_launches(self) -> Launches:
+        """The launches of the first lane."""
+        with self.lane(0):
+            return self._lane().launches
+
+    @cached_property
+    def order_event(self) -> int:
+        """What others wait for, recorded anew each time."""
+        self._enter()
+        (event,) = self._checked(self._driver.cuEventCreate(2), "making an event")  # without times
+        return int(event)
+
+    @cached_property
+    def stream_handle(self) -> int:
+        """The stream of the first lane."""
+        with self.lane(0):
+            return int(self._lane().stream.handle)
+
+    def kernel_handle(self, module: Any, kernel: str) -> int:
+        """What the driver calls a kernel."""
+        self._enter()
+        return int(_kernel(module, kernel).handle)
+
+    def failed_with(self, what: str, status: int) -> DeviceError:
+        """The error of a driver call that has given this status."""
+        self._device.set_current()
+        _, text = self._driver.cuGetErrorString(self._driver.CUresult(status))
+        return self._failed(what, text.decode() if text else str(status))
 
 
 def _ordinal(driver: Any, address: int) -> int | None:

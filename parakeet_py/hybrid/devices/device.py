@@ -107,6 +107,9 @@ class Machine(Device, Protocol):
     def seconds(self, start: Any, end: Any) -> float:
         """The time between two points, once the device has come to the second."""
 
+    def submit(self) -> None:
+        """See to it that everything launched is under way, without waiting for it."""
+
     def owns(self, address: int) -> bool:
         """Whether an address is one of memory on this device."""
 

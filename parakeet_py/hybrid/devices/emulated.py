@@ -117,6 +117,9 @@ class EmulatedDevice:
             except emulator.KernelFault as fault:
                 raise DeviceError(str(fault).replace(_ANY_NAME, kernel)) from fault
 
+    def submit(self) -> None:
+        pass
+
     def synchronize(self) -> None:
         """Kernels have run when `launch` returns."""
 

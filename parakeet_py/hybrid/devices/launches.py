@@ -53,6 +53,11 @@ class Launches:
         self._graphs: OrderedDict[tuple[Any, ...], _Sequence] = OrderedDict()
         self._capturing = True  # as long as that works
 
+    @property
+    def waiting(self) -> bool:
+        """Whether something has not been given to the driver yet."""
+        return bool(self._kept)
+
     def add(self, kernel: Any, blocks: int, threads: int, arguments: list[Any]) -> None:
         """Launch a kernel; `arguments` are numbers of ctypes."""
         from cuda.core import LaunchConfig

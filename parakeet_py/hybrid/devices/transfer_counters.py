@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parakeet_py.hybrid.devices.device import Device
+from parakeet_py.hybrid.devices.recording import Launch, Recorder, active
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
 REMEMBERED = 8  # launches that an error speaks of
@@ -50,6 +51,7 @@ class Meter:
         self.bytes_in = self.bytes_out = self.allocated = 0
         self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
+        self.notes = not getattr(device, "notes", False)  # else that device tells the recorder itself
 
     def launched(self, number: int, blocks: int, values: Sequence[Any]) -> None:
         """To be said before kernel `number` is launched."""
@@ -62,37 +64,61 @@ class Meter:
 
     # ---- the device --------------------------------------------------------------------------------------------------
 
+    def recorder(self) -> Recorder | None:
+        """What notes that something is asked, if this is to tell it."""
+        return active() if self.notes else None
+
     def allocate(self, size: int) -> int:
-        address = self.device.allocate(size)
+        noting = self.recorder()
+        address = self.device.allocate(size) if noting is None else noting.allocate(self.device, size)
         self.allocated += size
         return address
 
     def free(self, address: int) -> None:
-        self.device.free(address)
+        noting = self.recorder()
+        if noting is None or not noting.free(self.device, address):
+            self.device.free(address)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         self.device.copy_in(address, data, pitch)
         self.bytes_in += data.nbytes
+        noting = self.recorder()
+        if noting is not None:
+            noting.copy_in(self.device, address, data, pitch)
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         self.device.copy_out(data, address, pitch)
         self.bytes_out += data.nbytes
         self.unfinished.clear()
+        noting = self.recorder()
+        if noting is not None:
+            noting.copied_out()
 
     def reaches(self, source: Device) -> bool:
         return self.device.reaches(source)
 
     def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         self.device.copy_over(address, source, place, rows, after)
+        self.spoil("copies")
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         self.device.copy_within(target, source, size)  # type: ignore[attr-defined]
+        self.spoil("copies")
+
+    def spoil(self, why: str) -> None:
+        """Something happens that is not noted."""
+        noting = self.recorder()
+        if noting is not None:
+            noting.spoil(why)
 
     def load(self, ptx: str) -> Any:
         return self.device.load(ptx)
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         self.device.launch(module, kernel, blocks, threads, codes, values)
+        noting = self.recorder()
+        if noting is not None:
+            noting.add(Launch(self.device, module, kernel, blocks, threads, codes, values))
         if self.wait:
             self.synchronize()
 
@@ -104,14 +130,20 @@ class Meter:
     def multiply(self, left: Any, right: Any, out: Any, fast: bool) -> bool:
         """Let a library multiply matrices; whether there is one that can."""
         ask = getattr(self.device, "multiply", None)
-        return ask is not None and bool(ask(left, right, out, fast))
+        done = ask is not None and bool(ask(left, right, out, fast))
+        noting = self.recorder()
+        if done and noting is not None:
+            noting.multiplied(self.device, left, right, out, fast)
+        return done
 
     def synchronize(self) -> None:
         self.device.synchronize()
         self.unfinished.clear()
 
     def mark(self) -> Any:
+        self.spoil("marks")
         return self.device.mark()
 
     def lane(self, number: int) -> AbstractContextManager[None]:
+        self.spoil("lanes")
         return self.device.lane(number)

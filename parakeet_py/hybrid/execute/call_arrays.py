@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.base.types import Array, Scalar
+from parakeet_py.hybrid.devices.recording import active, spoil
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.device_loss import member_of
 from parakeet_py.hybrid.execute.device_memory import DeviceMemory
@@ -95,7 +96,11 @@ class CallArrays:
             places.append(number)
             arrays.append(np.asarray(leaf))
         if not arrays:
+            noting = active()
+            if noting is not None:
+                noting.values = values
             return values
+        spoil("arrays of the host's")
         frozen = homes_of_frozen(arrays)
         for number, home in frozen.items():
             values[places[number]] = self.frozen(home, arrays[number])
@@ -128,6 +133,7 @@ class CallArrays:
         there = array.on(self.team.alone)
         there.given = given
         self.homes[there.buffer] = array._home
+        self.memory.given.add(there.buffer)
         return there
 
     def frozen(self, home: Home, array: np.ndarray[Any, Any]) -> Any:

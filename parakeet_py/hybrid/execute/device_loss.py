@@ -25,6 +25,7 @@ from parakeet_py.base.errors import DeviceWarning, advised
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.devices.recording import CopyOver, Launch, active, spoil
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class _Watched:
 
 
 class Member:
-    """A device, see `device.Device`, that says who it is when it fails."""
+    """A device, see `device.Device`, that says who it is when it fails, and what it is asked when that is recorded."""
+
+    notes = True
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -74,20 +77,28 @@ class Member:
         return _Watched(self.device)
 
     def allocate(self, size: int) -> int:
+        noting = active()
         with self._watched():
-            return self.device.allocate(size)
+            return self.device.allocate(size) if noting is None else noting.allocate(self.device, size)
 
     def free(self, address: int) -> None:
+        noting = active()
+        if noting is not None and noting.free(self.device, address):
+            return
         with suppress(DeviceError):  # a device that is lost has nothing to give back
             self.device.free(address)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         with self._watched():
             self.device.copy_in(address, data, pitch)
+        spoil("data of the host's")  # which may be others the next time
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         with self._watched():
             self.device.copy_out(data, address, pitch)
+        noting = active()
+        if noting is not None:
+            noting.copied_out()
 
     def reaches(self, source: Device) -> bool:
         return isinstance(source, Member) and self.device.reaches(source.device)
@@ -96,10 +107,14 @@ class Member:
         assert isinstance(source, Member)
         with self._watched():
             self.device.copy_over(address, source.device, place, rows, after)
+        noting = active()
+        if noting is not None:
+            noting.add(CopyOver(self.device, address, source.device, place, rows))
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         with self._watched():
             self.device.copy_within(target, source, size)  # type: ignore[attr-defined]
+        spoil("copies")
 
     def load(self, ptx: str) -> Any:
         with self._watched():
@@ -108,16 +123,21 @@ class Member:
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._watched():
             self.device.launch(module, kernel, blocks, threads, codes, values)
+        noting = active()
+        if noting is not None:
+            noting.add(Launch(self.device, module, kernel, blocks, threads, codes, values))
 
     def synchronize(self) -> None:
         with self._watched():
             self.device.synchronize()
 
     def mark(self) -> Any:
+        spoil("marks")
         with self._watched():
             return self.device.mark()
 
     def lane(self, number: int) -> AbstractContextManager[None]:
+        spoil("lanes")
         return self.device.lane(number)
 
 
@@ -127,6 +147,11 @@ _members: dict[int, Member] = {}
 def member_of(device: Device) -> Member:
     """The member that stands for a device, the same in every call: modules are kept by it."""
     return _members.setdefault(id(device), Member(device))
+
+
+def some_have_failed() -> bool:
+    """Whether some devices are left out for a while."""
+    return bool(_failed)
 
 
 def present(team: Team) -> Team:

@@ -15,6 +15,7 @@ import numpy as np
 
 from parakeet_py.hybrid.devices.device import Device, DeviceError, KernelError
 from parakeet_py.hybrid.devices.faults import fault_text, lines_of
+from parakeet_py.hybrid.devices.recording import active
 from parakeet_py.hybrid.devices.timeline import recorder
 from parakeet_py.hybrid.devices.transfer_counters import Meter
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
@@ -25,6 +26,13 @@ from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, NO_FAILURE
 OpaqueCallback = Callable[[int, Sequence[DeviceView]], Sequence[Any]]
 
 
+def innermost(device: Any) -> Any:
+    """The device itself, behind what counts and watches."""
+    while hasattr(device, "device"):
+        device = device.device
+    return device
+
+
 class DeviceMemory:
     """The `Memory` of a host part on one device.
 
@@ -32,12 +40,14 @@ class DeviceMemory:
     ----------
     device : which counts what is asked of it
     changed : the memory that kernels may have stored to
+    given : the memory of arguments, as far as it was there
     opaque : does an operation handed back to Python; a part of a region has none
     """
 
     def __init__(self, plan: DevicePlan, device: Meter, opaque: OpaqueCallback | None = None) -> None:
         self.plan, self.device = plan, device
         self.changed: set[Buffer] = set()
+        self.given: set[Buffer] = set()
         self.record: Buffer | None = None  # of failures
         self.opaque = opaque
 
@@ -77,7 +87,11 @@ class DeviceMemory:
 
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
         element = np.empty(1, array.dtype)
-        self.device.copy_out(element.view(np.uint8), self._place(array, indices))
+        place = self._place(array, indices)
+        noting = active()
+        if noting is not None:
+            noting.read(innermost(self.device), place, array.dtype)
+        self.device.copy_out(element.view(np.uint8), place)
         return element[0]
 
     def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
@@ -132,6 +146,9 @@ class DeviceMemory:
 
         def look() -> None:
             words = np.empty(FAILURE_WORDS, np.int64)
+            noting = active()
+            if noting is not None:
+                noting.expected(innermost(device), address, NO_FAILURE, self.changed.isdisjoint(self.given))
             device.copy_out(words.view(np.uint8), address)
             order = int(words[0])
             if order == NO_FAILURE:

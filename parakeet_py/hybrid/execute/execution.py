@@ -17,6 +17,7 @@ import numpy as np
 
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.devices.recording import spoil
 from parakeet_py.hybrid.devices.simulated_clock import set_clocks
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.devices.timeline import recording
@@ -206,10 +207,12 @@ class Execution(RegionRuns):
         return base.place(shape, strides, offset, dtype)
 
     def load(self, array: SharedArray, indices: tuple[int, ...]) -> Any:
+        spoil("the host looks at elements")
         array.root.bring(HOST, array.spans(_point(indices)))
         return array.host[indices]
 
     def store(self, array: SharedArray, indices: tuple[int, ...], value: Any) -> None:
+        spoil("the host stores elements")
         array.host[indices] = value
         array.root.wrote(HOST, array.spans(_point(indices)))
 
@@ -249,6 +252,7 @@ class Execution(RegionRuns):
     def hand_back(self, site: int, args: Sequence[Any]) -> list[Any]:
         """An operation of Python's, which sees its arrays, and all arrays of the host that the call was given, in the
         host's memory, and may change them. What it gives may be a view of them."""
+        spoil("something is handed back to Python")
         routine = self.plan.routines.get(site)
         arrays = [arg for arg in args if isinstance(arg, SharedArray)]
         roots = {array.root: None for array in arrays}

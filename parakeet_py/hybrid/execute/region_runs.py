@@ -17,6 +17,7 @@ import numpy as np
 
 from parakeet_py.base import config as settings
 from parakeet_py.base.types import Scalar
+from parakeet_py.hybrid.devices.recording import spoil
 from parakeet_py.hybrid.devices.team import Range, Team
 from parakeet_py.hybrid.devices.timeline import PART, recorder, span
 from parakeet_py.hybrid.execute.call_arrays import CallArrays, entering
@@ -188,6 +189,7 @@ class RegionRuns(CallArrays, TeamCall):
         """
         disjoint = _disjoint(args, names, stored)
         if who == HOST:
+            spoil("the CPU has a part")
             code = self.plan.on_host(part, disjoint)
             given = [arg.host if isinstance(arg, SharedArray) else arg for arg in args]
 

@@ -19,7 +19,8 @@ number, and before it looks whether a kernel has failed. Others can be asked for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Protocol
 
 from parakeet_py.base.frames.hidden_frames import hidden
@@ -67,7 +68,7 @@ def host_function(function: ir.Function) -> tuple[HostFunction, str]:
 def host_steps(function: ir.Function) -> HostSteps:
     """A host part in steps; elements of arrays that nothing but the caller needs are given as views, so that the device
     need not be waited for."""
-    writer = _Writer(function, _last_loads(function), steps=True)
+    writer = _Writer(function, last_loads(function), steps=True)
     made: HostSteps = _made(writer, writer.text())
     return made
 
@@ -87,18 +88,38 @@ def _made(writer: _Writer, text: str) -> Any:
     return scope["host"]
 
 
-def _last_loads(function: ir.Function) -> set[Var]:
-    """What a host part loads at its end to give it."""
-    found: set[Var] = set()
+def last_loads(function: ir.Function) -> list[Var]:
+    """What a host part loads at its end to give it, in order."""
+    found: list[Var] = []
     for statement in reversed(function.body.statements):
         match statement:
             case ir.Let(out, Load()) if out in function.results:
-                found.add(out)
+                found.insert(0, out)
             case ir.Release():
                 pass
             case _:
                 break
     return found
+
+
+def given_loads(function: ir.Function) -> list[Var]:
+    """What a host part loads for nothing but to give it, in order."""
+    used = [var for statement in ir.walk(function.body) for var in _used(statement)]
+    found = [one.out for one in function.body.statements if isinstance(one, ir.Let) and isinstance(one.rhs, Load)]
+    return [var for var in found if var in function.results and var not in used]
+
+
+def _used(value: Any) -> Iterator[Var]:
+    """The variables that a statement itself uses, besides those that it makes or releases."""
+    for one in fields(value) if is_dataclass(value) and not isinstance(value, ir.Block | ir.Release) else ():
+        if isinstance(value, ir.Let) and one.name != "rhs":
+            continue
+        held = getattr(value, one.name)
+        for item in held if isinstance(held, tuple) else (held,):
+            if isinstance(item, Var):
+                yield item
+            elif not isinstance(item, ir.Block | Type):
+                yield from _used(item)
 
 
 def _wrap(value: int) -> int:

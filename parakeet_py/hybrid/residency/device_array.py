@@ -8,6 +8,7 @@ use it too.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.devices.team import Team, team_of
 from parakeet_py.hybrid.residency import dlpack
 from parakeet_py.hybrid.residency.array_methods import ArrayMethods
-from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, Layout, kept_view, memory_of, name_of_dtype, span
+from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, Layout, kept_view, name_of_dtype, span
 from parakeet_py.hybrid.residency.blocks import layout_of
 from parakeet_py.hybrid.residency.byte_ranges import Spans, bytes_of_box
 from parakeet_py.hybrid.residency.persistent_memory import Home
@@ -51,8 +52,9 @@ class DeviceArray(ArrayMethods):
         found = self._array
         if found is None:
             dtype, shape, strides, writeable = self._layout
-            memory = memory_of(self._home.address, max(self._home.size, 1))
-            found = np.ndarray(shape, dtype, memory.data, 0 if 0 in shape else self._offset, strides)
+            memory: Any = (ctypes.c_uint8 * max(self._home.size, 1)).from_address(self._home.address)
+            memory.home = self._home  # Python may keep it longer than this array
+            found = np.ndarray(shape, dtype, memory, 0 if 0 in shape else self._offset, strides)
             found.flags.writeable = writeable
             self._array = found
         return found

@@ -60,6 +60,14 @@ class Home:
         return made
 
     @classmethod
+    def made(cls, size: int, everything: Spans, valid: dict[Place, Spans], copies: dict[Place, Buffer]) -> Home:
+        """The home of bytes that are where a call like one before has left them."""
+        made = object.__new__(cls)
+        made._address, made.size, made.owner, made.frozen, made.aligned = None, size, (), False, 0
+        made.everything, made.valid, made.copies = everything, valid, copies
+        return made
+
+    @classmethod
     def of(cls, root: Root, devices: Sequence[Device]) -> Home:
         """The home of what a call has made."""
         made = cls(root.address if root.is_on_host else None, root.size, root.owner)
@@ -76,6 +84,11 @@ class Home:
                     self.owner = (memory,)
                     self._address = int(memory.__array_interface__["data"][0]) + self.aligned
         return self._address
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether there is memory of the host for it."""
+        return self._address is not None
 
     def has(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether an array of the host lies here."""
@@ -102,7 +115,7 @@ class Home:
             if len(missing) and not memories.rehearsal:
                 outside = self._root(Memories([other]), [None, other])
                 outside.bring(HOST, missing)
-                self.valid[None] = union(self.valid.get(None, NOTHING), missing)
+                self.valid = {**self.valid, None: union(self.valid.get(None, NOTHING), missing)}
         root = self._root(memories, members)
         if memories.rehearsal:
             root.valid[HOST] = union(root.valid[HOST], difference(span(0, self.size), known))
@@ -111,9 +124,9 @@ class Home:
         return root
 
     def _without(self, members: Sequence[Place]) -> None:
-        for place in members:
-            self.valid.pop(place, None)
-            self.copies.pop(place, None)
+        """What others may have as well stays as it is: `valid` is never changed in place."""
+        self.valid = {place: spans for place, spans in self.valid.items() if place not in members}
+        self.copies = {place: buffer for place, buffer in self.copies.items() if place not in members}
 
     def _root(self, memories: Memories, members: Sequence[Place]) -> Root:
         root = Root(memories, self._address, self.size, self.owner, False)

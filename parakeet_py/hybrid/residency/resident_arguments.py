@@ -10,8 +10,9 @@ What Python has to do itself (a call that is observed, or that cannot be compile
 those on devices, filled before and given back afterwards. For that time they take the place of the others in lists,
 dicts and objects.
 
-Work is ordered by the device's own stream: before the call it waits for the arguments' producers, and the call waits
-for it in the end, so that what other streams do with arguments and results comes later.
+Work is ordered by the device's own stream: before the call it waits for the arguments' producers. A call with arrays of
+other libraries or of the host waits for it in the end, so that what others do with them comes later; one with
+`DeviceArray`s only does not: whoever looks at them waits, or lets a stream wait.
 """
 
 from __future__ import annotations
@@ -74,13 +75,19 @@ class Residents:
     ----------
     team : that the call runs on
     kind : the first of them; arrays of the result are of its library
+    of_host : there are arrays of the host's, too, which a device may still be reading
     """
 
     def __init__(
-        self, team: Team, kind: Any, foreign: Mapping[int, tuple[Any, Interface]], own: Sequence[Home] = ()
+        self,
+        team: Team,
+        kind: Any,
+        foreign: Mapping[int, tuple[Any, Interface]],
+        own: Sequence[Home] = (),
+        of_host: bool = False,
     ) -> None:
         self.team, self.kind = team, kind
-        self.foreign, self.own = foreign, own
+        self.foreign, self.own, self.of_host = foreign, own, of_host
         self._homes: list[Home] = []
 
     @classmethod
@@ -90,7 +97,9 @@ class Residents:
         stream = None if device is None else device.stream
         found: dict[int, tuple[Any, Interface]] = {}
         own: dict[Home, None] = {}
+        of_host = False
         for value in leaves_of(values):
+            of_host = of_host or isinstance(value, np.ndarray)
             if type(value) is DeviceArray:
                 own[value._home] = None
             else:
@@ -103,7 +112,7 @@ class Residents:
                     raise DeviceError(f"the arrays among the arguments do not all live on {team.name}")
                 found[id(value)] = value, interface
             kind = value if kind is None else kind
-        return cls(team, kind, found, [*own])
+        return cls(team, kind, found, [*own], of_host)
 
     def __enter__(self) -> Residents:
         for _, interface in self.foreign.values():
@@ -121,8 +130,12 @@ class Residents:
         for home in self._homes:
             if not home.is_only_on(device):
                 home.bring(device, span(0, home.size))
-        if device is not None and self.kind is not None:
+        if device is None or self.kind is None:
+            return
+        if self.foreign or self.of_host:
             device.synchronize()
+        else:  # whoever looks at the results waits
+            device.submit()
 
     def _grouped(self, found: Mapping[int, tuple[Any, Interface]]) -> dict[int, tuple[Any, DeviceArray]]:
         """The arrays of other libraries as arrays of our own, those that overlap in one home."""

@@ -107,6 +107,11 @@ def mask() -> int:
     return ctypes.c_int.from_address(data or 0).value
 
 
+def error_state() -> Any:
+    """The state in force, an object that never changes."""
+    return np._core.umath._extobj_contextvar.get()  # type: ignore[attr-defined]
+
+
 def asks_for_errors() -> bool:
     """Does the state in force ask for more than warnings?"""
     return bool(mask() & MORE_THAN_WARNINGS)

@@ -167,6 +167,7 @@ def test_nothing_is_left(context: fake_cuda.Context) -> None:
         assert np.array_equal(function(np.arange(300.0)), function.__wrapped__(np.arange(300.0)))
     gc.collect()
     (device,) = open_devices("cuda:0")
+    device.trim()
     device.synchronize()
     assert context.device.free_bytes == 1 << 30
 

@@ -1,0 +1,47 @@
+"""Programs of the corpus with every array among their arguments on devices: a sample that a fixed seed draws.
+
+`PARAKEET_TEST_RESIDENTS=all` runs every case of every program, with arrays of ours and of another library, on one
+device and on teams; `=one` each case once, of a kind and at a place that are drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.corpus import Case, Program, all_programs, assert_same, outcome
+from tests.residents import KINDS, PLACES, run_with_residents
+from tests.test_teams import SHOWS_GROUPING
+
+SEED, ONE_OF = 7, 300
+
+
+def _runs() -> Iterator[object]:
+    wanted = os.environ.get("PARAKEET_TEST_RESIDENTS")
+    ways = [(kind, place) for kind in KINDS for place in PLACES]
+    for program in all_programs():
+        if program.name in SHOWS_GROUPING:
+            continue
+        for number, case in enumerate(program.cases):
+            drawn = zlib.crc32(repr((SEED, program.name, number)).encode())
+            if wanted is None and (drawn % ONE_OF or case.native_only):
+                continue
+            chosen = ways if wanted == "all" else [ways[drawn // ONE_OF % len(ways)]]
+            for kind, place in chosen:
+                yield pytest.param(program, case, kind, place, id=f"{program.name}-{number}-{kind}-{place}")
+
+
+@pytest.mark.parametrize(("program", "case", "kind", "place"), list(_runs()))
+def test_program_with_residents(program: Program, case: Case, kind: str, place: str) -> None:
+    args, kwargs = case.make()
+    expected = outcome(program.function, args, kwargs)
+    actual = run_with_residents(program, case, kind, place)
+    if kind == "theirs" and "'Foreign'" in str(actual.exception):
+        return  # what can't be compiled Python does to arrays of another library as they are, and this one can nothing
+    sums = max(program.sums, program.regrouped)
+    assert_same(
+        expected, actual, ulp=program.ulp, sums=sums, message=program.message, order=program.order, identity=False
+    )
