@@ -48,7 +48,7 @@ from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, descriptions
+from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, descriptions, raises_again
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -389,7 +389,7 @@ def _trimmed(traceback: TracebackType | None, perform: Any, site: OpaqueSite) ->
             traceback = traceback and traceback.tb_next
     while traceback is not None and is_own(traceback.tb_frame):
         traceback = traceback.tb_next
-    return placed(site.trace, traceback)
+    return traceback if raises_again(site) else placed(site.trace, traceback)
 
 
 _callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(_enter)

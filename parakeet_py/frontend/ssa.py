@@ -316,12 +316,14 @@ class Import:
 
 @record
 class Raise:
-    """Raise `exception` (a class or an instance), `from` the cause if there is one."""
+    """Raise `exception` (a class or an instance), `from` the cause if there is one. `again`: the one that a handler has
+    caught, whose traceback does not grow."""
 
     TEXT = "raise {exception}{cause: from %}"
 
     exception: Operand
     cause: Operand | None = None
+    again: bool = False
 
 
 @record

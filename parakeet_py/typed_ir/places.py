@@ -6,10 +6,15 @@ the function that it is a position in, and the place from which that function wa
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
+from parakeet_py.base import package
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.frontend.ssa import Function, Pos
 
+_LIBRARY = os.path.join(package.FOLDER, "library", "")
 COMPREHENSION = ("element", "condition")  # names of the functions that comprehensions are made of
 
 
@@ -29,14 +34,26 @@ def place(function: Function, pos: Pos, caller: Pos | None) -> Place:
     return Place(*ends, function.filename, function.name, function.first_line, caller)
 
 
+def by_way_of(here: Pos, place: Pos) -> Pos:
+    """The place of an exception that has been raised again here, in the function that has handled it."""
+    if not isinstance(here, Place) or not isinstance(place, Place):
+        return here
+    same = place.caller == here.caller  # in the same call of the same function
+    return replace(place, caller=here if same or place.caller is None else by_way_of(here, place.caller))
+
+
 def entries(pos: Pos | None) -> tuple[TraceEntry, ...]:
-    """The lines of a traceback that ends at a place, outermost first; those of which nothing is known are left out.
+    """The lines of a traceback that ends at a place, outermost first; those of which nothing is known are left out, and
+    those of the library.
 
     So are those of comprehensions, whose place is in the line of the function around them.
     """
     found: list[TraceEntry] = []
     inner: Place | None = None
     while isinstance(pos, Place):
+        if pos.filename.startswith(_LIBRARY):
+            pos = pos.caller
+            continue
         at = inner if inner is not None and _is_around(pos, inner) else pos
         ends = (at.line, at.column, at.end_line, at.end_column)
         if _is_comprehension(pos):

@@ -257,3 +257,8 @@ def arange_that_wraps_around(a, b):
 @program([raising(TypeError, 4)], opaque=None)
 def arange_from_none(n):
     return np.arange(None, n)
+
+
+@program([raising(ValueError, arr("i8", 3), arr("i8", 1)), (arr("i8", 3), arr("i8"))], mutates=(0,), fell_back=None)
+def filled_with_an_array(x, value):
+    x.fill(value)

@@ -105,3 +105,12 @@ def rows_joined_that_may_be_one(a, i, j):
 def kronecker_products_with_numbers(a):
     once = np.kron(2, a[::2, ::-1])
     return once, np.kron(once, True), np.kron(np.kron(once.T, 0.5), a[:2]), once + 1
+
+
+@program([(arr("i8", 4), arr("i8", 3))])
+def transposed_after_broadcasting(x, y):
+    """Axes along which memory does not move say nothing about the order, also of a view of such an array."""
+    a = np.broadcast_to(x, (3, 4))
+    b = np.broadcast_to(y[:, None], (3, 4))
+    c = np.broadcast_to(x, (2, 3, 4))
+    return a.T + 1, b.T | a.T, b.T + 1, (a + b).T + a.T, c.transpose(2, 0, 1) * 2, c[:, ::2].T - 1

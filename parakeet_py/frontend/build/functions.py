@@ -193,7 +193,8 @@ class FunctionBuilder(Statements):
             builder = FunctionBuilder(self.source, self.scopes, scope, captured, unbound)
             builder.declared_global = {**self.declared_global, **scope.declared_global}
             builder.capture_unsteady(self.unsteady | frozenset(unbound))
-            return builder.function(node, name, recursive)
+            own = "<lambda>" if isinstance(node, ast.Lambda) and not recursive else name
+            return builder.function(node, own, recursive)
 
         return Template(name, captured, defaults, convert)
 

@@ -15,7 +15,7 @@ import sys
 from parakeet_py.frontend.build.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED, SKIP, TRUE, Binding, pos_of
 from parakeet_py.frontend.build.expressions import BINARY, Expressions
 from parakeet_py.frontend.build.loops import LoopWriter
-from parakeet_py.frontend.desugar.nodes import Guarded, Leave, TryBody, cell_of
+from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, TryBody, cell_of
 from parakeet_py.frontend.ownership.changes import changed_by
 from parakeet_py.frontend.source.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
 from parakeet_py.frontend.source.scopes import RETURN as RETURNS
@@ -415,7 +415,7 @@ class Statements(Expressions):
         exception, cause = self.expression(node.exc), None
         if node.cause is not None and not (isinstance(node.cause, ast.Constant) and node.cause.value is None):
             cause = self.expression(node.cause)
-        self.effect(Raise(exception, cause), node)
+        self.effect(Raise(exception, cause, isinstance(node.exc, Caught)), node)
         self.arm.dead = True
 
     def assertion(self, node: ast.Assert) -> None:

@@ -136,6 +136,16 @@ class Nodes:
     def throw(self, error: ast.expr, cause: ast.expr | None = None) -> ast.stmt:
         return self.at(ast.Raise(error, cause))
 
+    def throw_again(self, error: ast.expr) -> list[ast.stmt]:
+        """Raise an exception without an entry of this frame in its traceback."""
+        handled, before = self.new("handled"), self.new("traceback")
+        restore = self.assign(self.at(ast.Attribute(self.load(handled), "__traceback__", STORE)), self.load(before))
+        again = self.at(ast.ExceptHandler(self.constant(BaseException), handled, [restore, self.at(ast.Raise())]))
+        return [
+            self.set(before, self.attribute(error, "__traceback__")),
+            self.at(ast.Try([self.throw(error)], [again], [], [])),
+        ]
+
     def for_each(self, item: ast.expr, items: ast.expr, body: list[ast.stmt]) -> ast.stmt:
         if isinstance(items, ast.Name):
             items = self.at(ast.Name(items.id, LOAD))  # where it is said that this is no iterable

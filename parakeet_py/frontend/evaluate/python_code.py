@@ -194,6 +194,8 @@ class Writer(Nodes):
             case ssa.CheckBound(flag, name, free):
                 error = self.call(self.constant(ssa.unbound_name), self.literal(name), self.literal(free))
                 return [self.when(self.without(read(flag)), [self.throw(error)])]
+            case ssa.Raise(exception, None, True):
+                return self.throw_again(read(exception))
             case ssa.Raise(exception, cause):
                 return [self.throw(read(exception), None if cause is None else read(cause))]
             case ssa.DeleteItem(value, index):

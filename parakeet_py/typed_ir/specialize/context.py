@@ -236,7 +236,7 @@ class Context(ABC):
                 if key in scope.shared:
                     return
         if caught:
-            error = ErrorV(exception_named(exception), message, tuple(args))
+            error = ErrorV(exception_named(exception), message, tuple(args), (b.pos,))
             self.guards[-1].leave_unless(self, condition, ir.Const(caught, PYINT), error)
             self.learn(condition, True)
             if isinstance(condition, ir.Var):

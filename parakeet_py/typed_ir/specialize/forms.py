@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -39,6 +40,7 @@ from parakeet_py.typed_ir.specialize.values import (
 )
 
 Parts = tuple[Value, ...]
+MAX_PLACES = 32  # that are told apart of one exception
 
 
 @record
@@ -144,6 +146,28 @@ def _same_generator(one: GeneratorV) -> object:
     return *code, one.changes, [*frame.env], [*frame.free]
 
 
+def _in_all_places(one: ErrorV, other: ErrorV) -> ErrorV:
+    """An exception that has been raised where one of two has."""
+    places = tuple(dict.fromkeys((*one.places, *other.places)))
+    known = one.places and other.places and len(places) <= MAX_PLACES
+    return replace(one, places=places if known else ())
+
+
+def _in_places(s: Any, like: ErrorV, value: Value) -> Value:
+    """An exception with the number that its place has among those of another one."""
+    if not isinstance(value, ErrorV) or value.places == like.places:
+        return value
+    at: ir.Operand = ir.ZERO
+    for number, place in reversed([*enumerate(value.places)] if like.places else []):
+        here = ir.Const(like.places.index(place), PYINT)
+        at = here if number == len(value.places) - 1 else s.builder.select(is_number(s, value.at, number), here, at)
+    return replace(value, places=like.places, at=at)
+
+
+def is_number(s: Any, at: ir.Operand, number: int) -> ir.Operand:
+    return s.builder.prim("eq", at, ir.Const(number, PYINT), type=PYBOOL)  # type: ignore[no-any-return]
+
+
 _WHOLE = Form(lambda one: (), lambda one, parts: one)
 
 FORMS: dict[type, Form] = {
@@ -178,9 +202,11 @@ FORMS: dict[type, Form] = {
         lambda one: (one.template, len(one.args)),
     ),
     ErrorV: Form(
-        lambda one: tuple(map(ScalarV, one.args)),
-        lambda one, parts: ErrorV(one.exception, one.message, tuple(part.operand for part in parts)),
+        lambda one: tuple(map(ScalarV, (*one.args, one.at))),
+        lambda one, parts: replace(one, args=tuple(part.operand for part in parts[:-1]), at=parts[-1].operand),
         lambda one: (one.exception, one.message, len(one.args)),
+        _in_all_places,
+        _in_places,
     ),
     DictV: Form(
         lambda one: tuple(item for _, item in one.items),

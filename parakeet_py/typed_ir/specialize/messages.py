@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +19,9 @@ from parakeet_py.base.errors import NOT_RAISED, RANGE_ARGS, RANGE_ERROR, name_of
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.places import by_way_of
 from parakeet_py.typed_ir.specialize.opaque.opaque import emit_opaque, is_unchanging, site_key
-from parakeet_py.typed_ir.specialize.opaque.sites import raise_caused, raise_it
+from parakeet_py.typed_ir.specialize.opaque.sites import raise_again, raise_caused, raise_it
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_used_at_once
 from parakeet_py.typed_ir.specialize.values import (
     ErrorV,
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 
-def raise_value(s: Context, value: Value, cause: Value | None = None) -> Value:
+def raise_value(s: Context, value: Value, cause: Value | None = None, *, again: bool = False) -> Value:
+    """Raise an exception, from a cause; or `again` the one that is handled."""
     if cause is not None:
         return _raise_caused(s, value, cause)
     match value:
@@ -51,13 +53,30 @@ def raise_value(s: Context, value: Value, cause: Value | None = None) -> Value:
             if not (s.guards and s.guards[-1].catches(kind)):
                 raise s.unsupported("an exception made inside `try` and raised outside")
             s.guards[-1].leave_unless(s, ir.Const(False, PYBOOL), ir.Const(s.guards[-1].catches(kind), PYINT))
-        case ErrorV(kind, str() as message, args):
-            s.check(ir.Const(False, PYBOOL), _exception_name(s, kind), message, args)
+        case ErrorV(kind, str() as message):
+            _raise_from_places(s, value, _exception_name(s, kind), message, again)
         case ObjectV():
-            raise_object(s, value)
+            raise_object(s, value, raise_again if again else raise_it)
         case _:
             raise s.unsupported(f"raise of {s.describe(value)}")
     return NeverV()
+
+
+def _raise_from_places(s: Context, value: ErrorV, name: str, message: str, again: bool) -> None:
+    """Raise an exception at the places where it was raised before; if it is not the one that is handled, by way of
+    here."""
+    b = s.builder
+    here = b.pos
+    try:
+        for number, place in enumerate(value.places):
+            last = number == len(value.places) - 1
+            b.pos = place if again else by_way_of(here, place)
+            elsewhere = b.prim("ne", value.at, ir.Const(number, PYINT), type=PYBOOL)
+            s.check(ir.Const(False, PYBOOL) if last else elsewhere, name, message, value.args)
+    finally:
+        b.pos = here
+    if not value.places:
+        s.check(ir.Const(False, PYBOOL), name, message, value.args)
 
 
 def _raise_caused(s: Context, value: Value, cause: Value) -> Value:
@@ -108,10 +127,10 @@ def text_of_error(s: Context, value: ErrorV) -> Value:
     return _text(value.message, value.args)
 
 
-def raise_object(s: Context, value: ObjectV) -> None:
+def raise_object(s: Context, value: ObjectV, function: Callable[[BaseException], None] = raise_it) -> None:
     """Let Python raise an exception that it has made."""
     key = site_key(s, s.frame.pos, "Raise")
-    emit_opaque(s, "call", [Static(raise_it), value], {}, key, "raise of an object", None, wants_result=False)
+    emit_opaque(s, "call", [Static(function), value], {}, key, "raise of an object", None, wants_result=False)
 
 
 def assert_true(s: Context, condition: ssa.Operand, message: ssa.Block | None) -> None:

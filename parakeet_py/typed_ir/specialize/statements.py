@@ -229,8 +229,8 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
             return import_module(s, module, name, level)
         case ssa.BuildString(parts):
             return format_string(s, parts)
-        case ssa.Raise(exception, cause):
-            return raise_value(s, s.value(exception), None if cause is None else s.value(cause))
+        case ssa.Raise(exception, cause, again):
+            return raise_value(s, s.value(exception), None if cause is None else s.value(cause), again=again)
         case ssa.Assert(condition, message):
             assert_true(s, condition, message)
             return None

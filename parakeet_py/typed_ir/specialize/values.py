@@ -359,12 +359,15 @@ class GeneratorV:
 class ErrorV:
     """An exception instance that has been built but not raised: a builtin exception's name, message and arguments.
 
-    Without a message: it is made where it is caught, and cannot be raised elsewhere.
+    Without a message: it is made where it is caught, and cannot be raised elsewhere. One that has been caught knows the
+    `places` where it may have been raised, and the number `at` of the one where it was.
     """
 
     exception: type[BaseException]
     message: str | None
     args: tuple[ir.Operand, ...] = ()
+    places: tuple[ssa.Pos, ...] = ()
+    at: ir.Operand = ir.ZERO
 
 
 @record

@@ -134,10 +134,66 @@ def comparison_of_generator(x: Any, k: int) -> Any:
     return sum(v for v in x if 7 // int(v + k - 7) > 1)
 
 
+def raised_again(x: Any, k: int) -> Any:
+    try:
+        x[0] = 1
+        x[k] = 2
+    except IndexError:
+        x[1] = 3
+        raise
+
+
+def named_again(x: Any, k: int) -> Any:
+    try:
+        x[0] = through_two(x, k)
+    except IndexError as error:
+        x[1] = 3
+        raise error
+
+
+def from_several_places(x: Any, k: int) -> Any:
+    try:
+        for _ in range(2):
+            x[k - 5] = helper(x, 2)
+            x[k - 6] = helper(x, k)
+    finally:
+        x[1] += 3
+    return x
+
+
+def behind_finally(x: Any, k: int) -> Any:
+    try:
+        y = x[0]
+    except IndexError:
+        return 0
+    else:
+        x[k] = y
+    finally:
+        x[1] = 5
+
+
+def of_a_list(x: Any, k: int) -> Any:
+    items = x.tolist()
+    try:
+        return [items, items[k]]
+    finally:
+        x[0] = 7
+
+
+def in_lambda(x: Any, k: int) -> Any:
+    get = lambda i: x[i]  # noqa: E731
+    return get(0) + get(k)
+
+
+def complex_power(x: Any, k: int) -> Any:
+    return complex(x[0], 0) ** -k
+
+
 PROGRAMS = [
     index, index_in_loop, divide, shapes, raises, asserts, through_helper, through_two, nested, after_store, key,
     handed_back, called_back, too_big, library, unbound, comparison, comprehension, function_in_comprehension,
-    comparison_of_generator,
+    comparison_of_generator, raised_again, named_again, from_several_places, behind_finally, of_a_list, in_lambda,
+    complex_power,
 ]  # fmt: skip
 
 
@@ -150,7 +206,9 @@ def shown(function: Program, *args: Any) -> list[tuple[str, str, int | None, str
         entries = traceback.extract_tb(error.__traceback__)[1:]
         assert error.__context__ is None and error.__cause__ is None
         own = [entry for entry in entries if "site-packages" not in entry.filename and "<" not in entry.filename]
-        return [(one.filename, one.name, one.lineno, one.line) for one in own if not one.name.startswith("<")]
+        return [
+            (one.filename, one.name, one.lineno, one.line) for one in own if not one.name.endswith(("comp>", "expr>"))
+        ]
     raise AssertionError("no exception")
 
 

@@ -90,13 +90,21 @@ def copied_order(b: Builder, array: ArrayV) -> Order:
 
 def _is_still(b: Builder, array: ArrayV, axis: int) -> bool:
     """Has broadcasting made this axis, or may it have?"""
+    if array.extents[axis] == _ONE:
+        return False
+    at: int | None = axis
     view = b.definition.get(array.var)
     if not isinstance(view, ir.View) or len(view.axes) != array.rank:
         return False
-    step = view.axes[axis].step
-    made = b.definition.get(step) if isinstance(step, ir.Var) else None
-    maybe = isinstance(made, ir.Prim) and made.name == "select" and ir.ZERO in made.args
-    return array.extents[axis] != _ONE and (view.axes[axis].source is None or step == ir.ZERO or maybe)
+    while isinstance(view, ir.View):  # also before it was sliced or transposed
+        if at is None or view.axes[at].source is None:
+            return True
+        step = view.axes[at].step
+        made = b.definition.get(step) if isinstance(step, ir.Var) else None
+        if step == ir.ZERO or (isinstance(made, ir.Prim) and made.name == "select" and ir.ZERO in made.args):
+            return True
+        at, view = view.axes[at].source, b.definition.get(view.base)
+    return False
 
 
 def _is_single(b: Builder, extent: ir.Operand) -> bool:

@@ -34,12 +34,11 @@ from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
 from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
 from parakeet_py.typed_ir.specialize.opaque.sites import (
+    RAISES,
     TRUTHS,
     OpaqueSite,
     is_harmless,
     is_rare,
-    raise_caused,
-    raise_it,
 )
 from parakeet_py.typed_ir.specialize.python import random_generators
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation
@@ -343,7 +342,7 @@ def _known_result(operation: str, values: list[Value]) -> Spec | None:
     if operation != "call" or not isinstance(values[0], Static):
         return None
     target = values[0].object
-    if target is print or target is raise_it or target is raise_caused:
+    if target is print or any(target is one for one in RAISES):
         return NoneSpec()
     if (target is list or target is tuple) and len(values) == 2 and isinstance(values[1], ArrayV):
         return ANY  # of another length for other arguments

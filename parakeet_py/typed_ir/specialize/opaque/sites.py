@@ -106,9 +106,7 @@ def is_harmless(site: OpaqueSite) -> bool:
     if is_pure_site(site):
         return True
     target = site.operands[0].value if site.operation == "call" and isinstance(site.operands[0], StaticT) else None
-    return site.operation in ("same", "compare:is", "compare:isnot") or any(
-        target is one for one in (raise_it, raise_caused)
-    )
+    return site.operation in ("same", "compare:is", "compare:isnot") or any(target is one for one in RAISES)
 
 
 def may_not_go_on(site: OpaqueSite, reads_late: bool) -> bool:
@@ -154,9 +152,14 @@ def seldom_sites(sites: Sequence[OpaqueSite]) -> frozenset[int]:
 
 
 def is_rare(target: Any) -> bool:
-    return any(target is one for one in (print, raise_it, raise_caused)) or (
+    return any(target is one for one in (print, *RAISES)) or (
         isinstance(target, type) and issubclass(target, BaseException)
     )
+
+
+def raises_again(site: OpaqueSite) -> bool:
+    """Does an operation raise an exception that is handled?"""
+    return isinstance(site.operands[0], StaticT) and site.operands[0].value is raise_again
 
 
 def raise_it(error: BaseException) -> None:
@@ -164,6 +167,14 @@ def raise_it(error: BaseException) -> None:
     raise error
 
 
+def raise_again(error: BaseException) -> None:
+    """Raise an exception that is handled: its traceback stays what it is."""
+    raise error
+
+
 def raise_caused(error: BaseException, cause: BaseException) -> None:
     """Raise an exception that has a cause."""
     raise error from cause
+
+
+RAISES = (raise_it, raise_again, raise_caused)
