@@ -206,7 +206,7 @@ def _dim(lo: Lowering, outs: tuple[Var, ...], op: typed.Dim) -> None:
     lo.sink.append(imp.Let(out, typed.Dim(array, op.axis), lo.pos))
 
 
-def _load(lo: Lowering, outs: tuple[Var, ...], op: typed.Load) -> None:
+def lower_load(lo: Lowering, outs: tuple[Var, ...], op: typed.Load) -> None:
     array, indices = lo.element(op.array, op.indices)
     lo.sink.append(imp.Let(lo.bind(outs[0]), typed.Load(array, indices), lo.pos))
 
@@ -347,7 +347,7 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Prim: _prim,
     typed.Cast: _cast,
     typed.Dim: _dim,
-    typed.Load: _load,
+    typed.Load: lower_load,
     typed.Store: _store,
     typed.Alloc: _alloc,
     **dict.fromkeys(typed.VIEWS, _view),

@@ -8,6 +8,7 @@ into a host part and kernels.
 |---|---|
 | Map | a thread for every point, or for the neighbouring points that 16 bytes hold |
 | Reduce | see `reductions` |
+| Map and Reduce along the same rows | see `row_programs` |
 | Scan | see `scans` |
 | Compress | see `compress` |
 | Scatter | see `scatter` |
@@ -17,14 +18,14 @@ into a host part and kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from parakeet_py.base.types import INT64, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering, NeedsScratch, Outs
-from parakeet_py.imp.lower.function import lower_unmanaged
+from parakeet_py.imp.lower.function import lower_load, lower_unmanaged
 from parakeet_py.imp.lower.loops import axes_of
 from parakeet_py.imp.lower.map import check_then_store
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
@@ -34,11 +35,14 @@ from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.kernels.device_scalars import keep_scalars
 from parakeet_py.ptx.kernels.points_per_thread import at_points
 from parakeet_py.ptx.kernels.regions import grid, unravel, walked
+from parakeet_py.ptx.kernels.row_groups import Member, RowGroup, row_groups
 from parakeet_py.ptx.outline import DeviceFunction, outline
 from parakeet_py.ptx.skeletons.compress import lower_compress
 from parakeet_py.ptx.skeletons.products import lower_matmul
 from parakeet_py.ptx.skeletons.radix_sort import lower_sort
 from parakeet_py.ptx.skeletons.reductions import lower_reduce
+from parakeet_py.ptx.skeletons.reductions_by_axis import by_axis
+from parakeet_py.ptx.skeletons.row_programs import Values, lower_rows
 from parakeet_py.ptx.skeletons.scans import lower_scan
 from parakeet_py.ptx.skeletons.scatter import lower_scatter
 from parakeet_py.ptx.skeletons.tiled_maps import lower_tiles
@@ -54,11 +58,43 @@ def lower_for_gpu(function: typed.Function, tf32: bool = False) -> DeviceFunctio
     """Lower a typed function (after fusion) to a host part and GPU kernels; `tf32`: as for `lower_matmul`."""
     skeletons = dict(SKELETONS)
     skeletons[typed.Matmul] = partial(lower_matmul, tf32=tf32)
+    groups = row_groups(function)
+    if groups:
+        _in_rows(skeletons, groups)
     device = keep_scalars(outline(lower_unmanaged(function, skeletons)))
     host = device.host
     body = reference_counts.manage(host.body, host.results)
     managed = imp.Function(host.name, host.params, body, host.results, host.failures, host.roots)
     return DeviceFunction(managed, device.kernels)
+
+
+def _in_rows(skeletons: dict[type, Any], groups: Mapping[Var, RowGroup]) -> None:
+    """Lower the operators of row programs together, where the last one of each stands."""
+    values = Values()
+
+    def lower(usual: Callable[..., None], lo: Lowering, outs: tuple[Var, ...], op: Any) -> None:
+        group = groups.get(outs[0]) if outs and not lo.in_region else None
+        if group is None:
+            usual(lo, outs, op)
+        elif outs[0] == group.last:
+            lower_rows(lo, group, values, _apart)
+
+    def load(lo: Lowering, outs: tuple[Var, ...], op: typed.Load) -> None:
+        if not values.load(lo, outs, op):
+            lower_load(lo, outs, op)
+
+    for kind in (typed.Map, typed.Reduce):
+        skeletons[kind] = partial(lower, skeletons[kind])
+    skeletons[typed.Load] = load
+
+
+def _apart(lo: Lowering, member: Member, arrays: Outs) -> None:
+    """One operator of a row program, as a kernel of its own."""
+    op, found = member.op, study(member.op)
+    if isinstance(op, typed.Reduce):
+        by_axis(lo, arrays, op, found)
+    else:
+        _space(lo, op, lo.operands(op.extents), arrays, found)
 
 
 # ---- Map -------------------------------------------------------------------------------------------------------------
