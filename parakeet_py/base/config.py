@@ -54,6 +54,7 @@ class Config:
     deterministic : bit-identical results for any number of threads (PARAKEET_DETERMINISTIC)
     contract : a*b+c may be rounded once (PARAKEET_CONTRACT)
     fastmath : floating point may be reassociated and assumed finite (PARAKEET_FASTMATH)
+    exact : elementary functions, powers, products and all else have the bits of NumPy and Python (PARAKEET_EXACT)
     libdevice : elementary functions on GPUs are NVIDIA's, where its library is installed (PARAKEET_LIBDEVICE)
     debug : 0 to 4, how much to tell in the log (PARAKEET_DEBUG)
     print_passes : passes after which the IR is logged (PARAKEET_PRINT, comma separated)
@@ -77,6 +78,7 @@ class Config:
     deterministic: bool = True
     contract: bool = False
     fastmath: bool = False
+    exact: bool = False
     libdevice: bool = False
     debug: int = 0
     print_passes: tuple[str, ...] = ()
@@ -180,7 +182,18 @@ def _parse_names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
-_FLAGS = ("strict", "cache", "deterministic", "contract", "fastmath", "libdevice", "timeline", "tiers", "enabled")
+_FLAGS = (
+    "strict",
+    "cache",
+    "deterministic",
+    "contract",
+    "fastmath",
+    "exact",
+    "libdevice",
+    "timeline",
+    "tiers",
+    "enabled",
+)
 
 # field -> (variable, how its text is read)
 _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -195,6 +208,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "deterministic": ("PARAKEET_DETERMINISTIC", _parse_bool),
     "contract": ("PARAKEET_CONTRACT", _parse_bool),
     "fastmath": ("PARAKEET_FASTMATH", _parse_bool),
+    "exact": ("PARAKEET_EXACT", _parse_bool),
     "libdevice": ("PARAKEET_LIBDEVICE", _parse_bool),
     "debug": ("PARAKEET_DEBUG", int),
     "print_passes": ("PARAKEET_PRINT", _parse_names),
@@ -238,6 +252,7 @@ _from_environment: Config | None = None
 _OF_TESTS = (
     "PARAKEET_TEST_GPU",
     "PARAKEET_TEST_RESIDENTS",
+    "PARAKEET_TEST_EXACT",
     "PARAKEET_TEST_TEAMS",
     "PARAKEET_FUZZ",
     "PARAKEET_GPU_RESULTS",

@@ -9,7 +9,9 @@ one of them; results have the very bits NumPy gives, down to which of equal elem
 | `sort.<kind>` | lines, in place | |
 | `argsort.<kind>` | places in every line, in whose order the elements are taken to stand | lines |
 | `linalg.<gufunc>`, `fft.<gufunc>` | the outputs of the gufunc | its inputs |
+| `gufunc.matmul` | the products of matrices, with all threads of the BLAS (of exact code) | matrices |
 | `linalg.qr_r_raw` | the matrices, in place, and the factors of their reflections | |
+| `ufunc.<ufunc>`, `special.<ufunc>` | a line of results | lines of operands (of exact code, see `exact_loops`) |
 
 The kinds are quicksort, heapsort and stable. Every array has one axis more than the routine's own: the first counts
 lines or the matrices of a stack, has the same extent in all of them, and may have stride 0. Lines that are sorted, and
@@ -28,9 +30,10 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base import exact_loops
 from parakeet_py.base.fast_dataclass import record
 
-MODULES = {"linalg": "numpy.linalg._umath_linalg", "fft": "numpy.fft._pocketfft_umath"}
+MODULES = {"gufunc": "numpy", "linalg": "numpy.linalg._umath_linalg", "fft": "numpy.fft._pocketfft_umath"}
 IN_PLACE = frozenset({"linalg.qr_r_raw"})  # gufuncs that write to their inputs
 KINDS = ("quicksort", "heapsort", "stable")  # in the order of NumPy's tables
 
@@ -45,7 +48,7 @@ class Shapes:
 
 
 def family(name: str) -> str:
-    """What kind of routine it is: sort, argsort, linalg or fft."""
+    """What kind of routine it is: sort, argsort, linalg, fft, or a family of ufuncs."""
     return name.partition(".")[0]
 
 
@@ -55,13 +58,15 @@ def reports(name: str) -> bool:
 
 
 def on_own_threads(name: str) -> bool:
-    """Whether a routine may be left to share its work between threads: those that call LAPACK."""
-    return family(name) == "linalg"
+    """Whether a routine may be left to share its work between threads: those that call LAPACK or the BLAS."""
+    return family(name) in ("linalg", "gufunc")
 
 
 def gufunc(name: str) -> np.ufunc | None:
-    """The generalized ufunc that a routine is a loop of; None if this NumPy has none of that name."""
+    """The ufunc, mostly a generalized one, that a routine is a loop of; None if this NumPy has none of that name."""
     module, _, own = name.partition(".")
+    if module in exact_loops.FAMILIES:
+        return exact_loops.ufunc_named(name)
     try:
         found = getattr(importlib.import_module(MODULES[module]), own, None)
     except ImportError:
@@ -90,10 +95,12 @@ def shapes(name: str) -> Shapes:
     if family(name) in ("sort", "argsort"):
         return Shapes(1, ((0,),), ((0,),) if family(name) == "argsort" else ())
     found = gufunc(name)
-    assert found is not None and found.signature is not None
+    assert found is not None
+    if found.signature is None:
+        return Shapes(0, ((),), ((),) * found.nin)
     sizes: dict[str, int] = {}
     sides = []
-    for side in found.signature.replace(" ", "").split("->"):
+    for side in found.signature.replace(" ", "").replace("?", "").split("->"):
         arrays = side[1:-1].split("),(")
         sides.append(
             tuple(tuple(sizes.setdefault(own, len(sizes)) for own in array.split(",") if own) for array in arrays)

@@ -80,6 +80,7 @@ def equip(
             if instance._complete is not None:
                 dispatcher = Dispatcher(function, options, checked, first)
                 dispatcher.make_other = lambda: _make(given, options, not checked)
+                dispatcher.make_exact = lambda: _make(given, {**options, "exact": True}, checked)
                 dispatcher.given = given
                 dispatcher.instance = instance
                 if not dispatcher.plain:
@@ -113,7 +114,19 @@ def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
 
 
 _OPTIONS = frozenset(
-    ("strict", "when", "tiers", "threads", "devices", "split", "deterministic", "contract", "fastmath", "libdevice")
+    (
+        "strict",
+        "when",
+        "tiers",
+        "threads",
+        "devices",
+        "split",
+        "deterministic",
+        "contract",
+        "fastmath",
+        "exact",
+        "libdevice",
+    )
 )
 
 
@@ -192,6 +205,7 @@ def accelerate(
     deterministic: bool = ...,
     contract: bool = ...,
     fastmath: bool = ...,
+    exact: bool = ...,
     libdevice: bool = ...,
 ) -> Accelerated[P, R]: ...
 @overload
@@ -206,6 +220,7 @@ def accelerate(
     deterministic: bool = ...,
     contract: bool = ...,
     fastmath: bool = ...,
+    exact: bool = ...,
     libdevice: bool = ...,
 ) -> _Decorator: ...
 
@@ -237,6 +252,9 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     contract, fastmath : bool
         Allow fused multiply-add; allow reassociation of floating point, and on GPUs products of float32 matrices
         whose factors are rounded to TF32.
+    exact : bool
+        Elementary functions, powers, products of complex numbers and of matrices, and all else have the very bits of
+        NumPy and Python, whose functions are called for them; calls run on the CPU.
     libdevice : bool
         Elementary functions on GPUs are those of NVIDIA's libdevice, where CUDA or the package ``nvidia-cuda-nvcc`` is
         installed: faster in single precision, but not those of the CPU to the bit.
@@ -248,6 +266,8 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         `untyped_ir()`, `typed_ir(*args)`, `imp(*args)`, `llvm(*args)`, `ptx(*args, target="sm_90")` and
         `export(folder, *args)`.
     """
+    if options.get("exact") is False:
+        del options["exact"]  # the settings may still ask for it
     for name in options:
         if name not in _OPTIONS:
             known = sorted(_OPTIONS)

@@ -24,6 +24,7 @@ from parakeet_py.base.errors import (
     name_of_exception,
     source_excerpt,
 )
+from parakeet_py.base.exact_loops import exact
 from parakeet_py.base.interrupts import poll
 from parakeet_py.call import library_ir_cache
 from parakeet_py.call.compiled import Compiled, Extents
@@ -225,7 +226,11 @@ def _compiled(
     clock = Clock(times)
     template = to_ssa_cached(function)
     clock.done("frontend")
-    specialization = specialize_call(template, function, args, knowledge, config.strict, guess, continued)
+    token = exact.set(config.exact)
+    try:
+        specialization = specialize_call(template, function, args, knowledge, config.strict, guess, continued)
+    finally:
+        exact.reset(token)
     signature = specialization.signature
     specialization.signature = _relaxed(specialization)
     if config.check:

@@ -70,6 +70,8 @@ class Dispatcher(Compiling):
         super().__init__(function, options, checked, first)
         self.given: Any = function  # what the decorator was given: a ufunc, a callable object
         self.make_other: Callable[[], Any] = lambda: self.instance
+        self.make_exact: Callable[[], Any] = lambda: self.instance
+        self.exactly: Any = None  # what calls go to under settings that ask for NumPy's bits
         self.other: Any = None  # what calls go to under settings that ask for the other machine code
         # A call in progress that is not positional: its positional form, and how it was made.
         self.raw: tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]] | None = None
@@ -83,7 +85,7 @@ class Dispatcher(Compiling):
     def device(self) -> Team | None:
         """The team, of one device or several, that calls run on here and now, opened; None for the CPU."""
         config = self.config()
-        if config.on_cpu:
+        if config.on_cpu or config.exact:
             return None
         found: Team | None = _devices().chosen(config.devices or "", config.split)
         return found
@@ -132,6 +134,8 @@ class Dispatcher(Compiling):
                 return self.framed(*args, **kwargs)
         if settings.current().checked is not self.checked:
             return self.counterpart()(*args, **kwargs)
+        if settings.current().exact and not self.exact:
+            return self.in_exact_code()(*args, **kwargs)
         normal = self.normalize(args, kwargs)
         if normal is None:
             return self.function(*args, **kwargs)
@@ -168,12 +172,24 @@ class Dispatcher(Compiling):
                     self.other = other
         return self.other
 
+    def in_exact_code(self) -> Any:
+        """The accelerated function with exact machine code, of one without."""
+        if self.exactly is None:
+            with self.lock:
+                if self.exactly is None:
+                    self.exactly = self.make_exact()
+        return self.exactly
+
     def in_force(self) -> Dispatcher:
-        """This dispatcher, or its counterpart's where the settings ask for the other machine code."""
-        if settings.current().checked is self.checked:
-            return self
-        found: Dispatcher = self.counterpart()._dispatcher
-        return found
+        """This dispatcher, or another one's where the settings ask for other machine code."""
+        now = settings.current()
+        if now.checked is not self.checked:
+            checked: Dispatcher = self.counterpart()._dispatcher
+            return checked.in_force()
+        if now.exact and not self.exact:
+            exact: Dispatcher = self.in_exact_code()._dispatcher
+            return exact.in_force()
+        return self
 
     @hidden
     def call_positional(self, *normal: Any) -> Any:

@@ -6,6 +6,7 @@ extents, and checks that fail leave it.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -73,7 +74,7 @@ def _specialized(function: types.FunctionType, args: tuple[Any, ...], config: se
     name = function.__qualname__
     token = own_sorts.set(True)
     try:
-        compiled = compile_alone(function, args, Knowledge(), config)
+        compiled = compile_alone(function, args, Knowledge(), dataclasses.replace(config, exact=False))
     except NeedObservation as need:
         text = f"{name} cannot be exported, as it hands something back to Python: {_place_of(need)}"
         raise ExportError(text) from None

@@ -231,7 +231,7 @@ class Loaded:
     times : seconds of each stage that was needed
     from_disk : it was compiled by another process
     threads : (of the constructor) the decorator's own; 0: those of the settings
-    checked : (of the constructor) the code checks what it does to memory
+    checked, exact : (of the constructor) the code checks what it does to memory; it has NumPy's bits
     give_up : called with the reason when such calls should run in Python from now on
     """
 
@@ -248,7 +248,9 @@ class Loaded:
         state: CallsOfPython | None = None,
         from_disk: bool = False,
         checked: bool = False,
+        exact: bool = False,
     ) -> None:
+        from parakeet_py.llvm.entry import boxing
         from parakeet_py.llvm.entry.entry_stub import load_gate
         from parakeet_py.llvm.runtime import blas
         from parakeet_py.llvm.runtime.native_runtime import runtime
@@ -265,6 +267,8 @@ class Loaded:
         addresses = {name: blas.resolve(name) for name in native.symbols if name not in known}
         if state is not None:
             addresses |= state.addresses(checked)
+        if exact:
+            addresses |= boxing.of_exact(checked)
         self.gate: GateHandle = load_gate(
             native.object_bytes,
             native.signature,

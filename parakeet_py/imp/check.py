@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from parakeet_py.base import grammar, routines
+from parakeet_py.base import exact_loops, grammar, routines
 from parakeet_py.base.types import Array, Scalar, itemsize
 from parakeet_py.imp import ir
 from parakeet_py.imp.ir import Block, Cell, Function, Rhs, Statement
@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Stride,
     Var,
+    dtype_of,
 )
 
 KINDS = ("serial", "vector", "independent", "lanes", "few")
@@ -265,6 +266,11 @@ class _Checker:
     def rhs(self, out: Var, rhs: Rhs) -> None:
         match rhs:
             case Prim(name, args):
+                if exact_loops.is_loop(name):
+                    dtype = exact_loops.result_dtype(name, tuple(map(dtype_of, args)))
+                    if dtype is None or not _is_scalar(out, dtype):
+                        self.fail(f"{name} gives {dtype}, not {out.type!r}")
+                    return
                 if name not in PRIMS:
                     self.fail(f"unknown primitive {name!r}")
                 self.dtypes(out, name, args)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.types import BOOL, PYBOOL, PYINT, Scalar, Type
+from parakeet_py.base import exact_loops
+from parakeet_py.base.types import BOOL, PYBOOL, PYINT, Scalar, Type, is_complex
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import ir
 
@@ -42,8 +43,15 @@ class _Scope:
         self.learned: list[tuple[set[ir.Var], ir.Var]] = []  # facts that a check in this block has made sure of
 
 
+# Elementary functions that are rounded in one of several ways, and the C library's names of them.
+_OF_C = {name: name for name in ir.FLOAT_UNARY - {"sqrt", "floor", "ceil", "trunc", "rint"}} | {
+    **{"pow": "pow", "power": "pow", "atan2": "atan2", "hypot": "hypot", "gamma": "tgamma"},
+}
+
+
 class Builder:
-    def __init__(self) -> None:
+    def __init__(self, refusal: Callable[[str], Exception] = ValueError) -> None:
+        self.refusal = refusal  # of what exact code has no form of
         self.outermost = _Scope()
         self.entry = _Scope()  # what stands before all of it
         self.scopes: list[_Scope] = [self.outermost]
@@ -187,12 +195,31 @@ class Builder:
                 kind = args[-1].type
                 assert isinstance(kind, Scalar)
                 type = kind
+        if exact_loops.exact.get() and (name in _OF_C or name == "abs"):
+            exactly = self._by_c(name, args, type)
+            if exactly is not None:
+                return exactly
         folded = _fold(name, args, type)
         if folded is not None:
             return folded
         if name in ("eq", "ne") and args[0] in self.nonzero and args[1] == ir.ZERO:
             return ir.Const(name == "ne", type)
         return self.pure(ir.Prim(name, args), type)
+
+    def _by_c(self, name: str, args: tuple[ir.Operand, ...], kind: Scalar) -> ir.Operand | None:
+        """An elementary function as the C library has it, whose bits are those of `math` and of NumPy's scalars."""
+        dtype = ir.dtype_of(args[0])
+        if name == "abs":
+            if not is_complex(dtype):
+                return None
+            name, args = "hypot", tuple([self.prim(part, args[0], type=kind) for part in ("real", "imag")])
+        elif dtype == "float16":
+            single = Scalar("float32")
+            return self.cast(self.prim(name, *[self.cast(arg, single) for arg in args]), kind)
+        full = f"libm.{_OF_C[name]}"
+        if exact_loops.c_address(full, ir.dtype_of(args[0])) is None:
+            raise self.refusal(f"{name}, which the C library has in no exact form, in exact code")
+        return self.pure(ir.Prim(full, args), kind)
 
     def cast(self, arg: ir.Operand, kind: Scalar) -> ir.Operand:
         source = arg.type

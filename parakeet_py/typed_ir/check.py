@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from parakeet_py.base import grammar, routines
+from parakeet_py.base import exact_loops, grammar, routines
 from parakeet_py.base.types import BOOL, FLOATS, INTEGERS, Array, Object, Scalar, Type, same_bits
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import ir
@@ -326,6 +326,9 @@ class _Checker:
 
     def prim(self, op: ir.Prim, outs: tuple[Var, ...]) -> None:
         name, args = op.name, op.args
+        if exact_loops.is_loop(name):
+            self.exact_loop(name, args, outs)
+            return
         if not self.require(name in ir.PRIMS, f"there is no primitive {name}"):
             return
         arity = _ARITIES.get(name, 2)
@@ -343,6 +346,13 @@ class _Checker:
         else:
             self.require(dtypes <= _DOMAINS[name], f"{name} is not defined for {', '.join(dtypes)}")
             self.outs(outs, Scalar(result_dtype(name, args)))
+
+    def exact_loop(self, name: str, args: tuple[Operand, ...], outs: tuple[Var, ...]) -> None:
+        if self.require(all(isinstance(arg.type, Scalar) for arg in args), f"{name} of what is no scalar"):
+            found = exact_loops.result_dtype(name, tuple(map(dtype_of, args)))
+            good = found is not None and exact_loops.arity(name) == len(args)
+            if self.require(good, f"{name} is not defined for {', '.join(map(show, args))}"):
+                self.outs(outs, Scalar(found or ""))
 
     def loop(self, op: ir.For | ir.While, outs: tuple[Var, ...]) -> None:
         self.gates(op.params, op.inits, "the start of")

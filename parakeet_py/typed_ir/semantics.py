@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from parakeet_py.base import exact_loops
 from parakeet_py.base.types import DTYPES, INTEGERS, is_complex, is_unsigned, itemsize, same_bits
 
 Value = Any  # a NumPy scalar
@@ -171,6 +172,8 @@ def evaluate_quietly(name: str, args: list[Value]) -> Value:
         return np.bool_(compare(args[0], args[1]))
     if name == "select":
         return args[1] if args[0] else args[2]
+    if exact_loops.is_loop(name):
+        return exact_loops.evaluate(name, args)
     if name == "on_device":
         return args[0]
     dtype = _NAMES.get(type(args[-1])) or args[-1].dtype.name

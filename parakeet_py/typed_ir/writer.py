@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from parakeet_py.base import exact_loops
 from parakeet_py.base.types import PYINT, Array, Scalar, Type, real_dtype, same_bits
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import ir
@@ -25,6 +26,8 @@ def result_dtype(name: str, args: Sequence[Operand]) -> str:
     if name in ir.COMPARE or name in ir.FLOAT_TESTS:
         return "bool"
     dtype = dtype_of(args[-1])
+    if exact_loops.is_loop(name):
+        return exact_loops.result_dtype(name, tuple(map(dtype_of, args))) or dtype
     if name in ("real", "imag") or (name == "abs" and dtype.startswith("complex")):
         return real_dtype(dtype)
     if name == "complex":

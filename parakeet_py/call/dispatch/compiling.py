@@ -126,6 +126,7 @@ class Compiling(Specializations):
                 state=state,
                 from_disk=True,
                 checked=self.checked,
+                exact=self.exact,
             )
         except LoadError:  # made by a version that had other symbols
             return None
@@ -191,6 +192,7 @@ class Compiling(Specializations):
             threads=self.threads,
             state=state,
             checked=self.checked,
+            exact=self.exact,
         )
         self.keep(compiled, extents)
         if state is not None:
@@ -306,7 +308,7 @@ def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
 
     What is known of operations handed back to Python grows with every call, so code that has some is made anew.
     """
-    of_code = ("contract", "fastmath", "libdevice", "stop_pass")
+    of_code = ("contract", "fastmath", "exact", "libdevice", "stop_pass")
     same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
     same = same and bool(compiled.config.check) >= bool(config.check)  # the IRs have been checked
     specialization = compiled.specialization

@@ -63,6 +63,7 @@ class Specializations(ABC):
     ) -> None:
         self.function = function
         self.options = options
+        self.exact = settings.environment().exact or bool(options.get("exact"))  # the same, of NumPy's bits
         self.checked = checked  # is all machine code here checked? Calls under other settings go elsewhere
         self.configured: tuple[settings.Config | None, settings.Config | None] = None, None  # in force, with our own
         self.threads: int = options.get("threads") or 0
@@ -239,7 +240,7 @@ class Specializations(ABC):
     def flags(self, config: settings.Config, extents: Extents) -> tuple[object, ...]:
         """What code depends on beside the function and the signature."""
         located = ("gdb",) if config.perf == "gdb" else ()
-        return (config.contract, config.fastmath, extents, self.checked, *located)
+        return (config.contract, config.fastmath, config.exact, extents, self.checked, *located)
 
     def store(self, compiled: Compiled, native: Native, state: OpaqueCalls | None, flags: Sequence[object]) -> None:
         """Keep a specialization on the disk."""

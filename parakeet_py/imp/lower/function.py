@@ -23,6 +23,7 @@ from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.control import lower_for, lower_if, lower_while
 from parakeet_py.imp.lower.map import lower_map
 from parakeet_py.imp.lower.reductions import lower_reduce
+from parakeet_py.imp.schedule.blocked_loops import has_loops, in_blocks
 from parakeet_py.imp.schedule.fused_checks import Run, lower_run, run_at
 from parakeet_py.imp.storage import reference_counts
 from parakeet_py.imp.storage.may_alias import find_roots
@@ -80,7 +81,10 @@ def _managed(
 ) -> tuple[Lowering, imp.Block, tuple[Operand, ...], dict[Any, frozenset[int]]]:
     """The loops of a function or, with the failures of its caller, of a procedure."""
     lo, results = _lowered(function, {}, caller, library)
-    body, results = reuse(imp.Block(tuple(lo.sink)), results)
+    body = imp.Block(tuple(lo.sink))
+    if has_loops(body):
+        body = in_blocks(body, find_roots(body, function.params, function.disjoint))
+    body, results = reuse(body, results)
     body = reference_counts.manage(body, results)
     return lo, body, results, find_roots(body, function.params, function.disjoint)
 

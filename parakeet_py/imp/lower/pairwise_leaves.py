@@ -20,7 +20,7 @@ from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, declare
 from parakeet_py.imp.lower.extrema import accumulate
 from parakeet_py.imp.lower.loops import Axis
-from parakeet_py.imp.schedule.loop_order import DEAR, Study
+from parakeet_py.imp.schedule.loop_order import Study, is_dear
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Cast, Const, Operand, Prim, Var
 
@@ -68,7 +68,7 @@ def runs_of(
     assert with_.names is not None
     parts = tuple(map(_part, with_.names, with_.types, with_.inits))
     unit = 4 if any(part.ordered and is_complex(part.kind.dtype) for part in parts) else 8
-    functions = any(isinstance(op, Prim) and op.name in DEAR for op in found.definitions.values())
+    functions = any(isinstance(op, Prim) and is_dear(op.name) for op in found.definitions.values())
     direct = vector and len(axes) == 1 and all(part.ordered for part in parts) and not functions
     # GPUs have no such function; a complex product is none of its parts
     awkward = bool(lo.special) or any(part.name == "mul" and is_complex(part.kind.dtype) for part in parts)

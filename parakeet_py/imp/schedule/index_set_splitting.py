@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import INT64, PYINT
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.imp.schedule.loop_order import DEAR, Study, static_cost
+from parakeet_py.imp.schedule.loop_order import Study, is_dear, static_cost
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Const, If, Operand, Prim, Var, scalar_type, walk
 
@@ -49,7 +49,7 @@ class Turn:
 def turning(found: Study, index: Var, extent: Operand) -> list[Turn]:
     """The branches of a body that turn along the loop over `index`, if it pays to cut there."""
     short = isinstance(extent, Const) and extent.whole < SHORT
-    dear = any(isinstance(op, Prim) and op.name in DEAR for op in found.definitions.values())
+    dear = any(isinstance(op, Prim) and is_dear(op.name) for op in found.definitions.values())
     if short or dear or static_cost(found.block) > COPY_COST:
         return []
     branches = [let.op for let in walk(found.block) if isinstance(let.op, If)]

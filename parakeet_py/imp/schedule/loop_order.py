@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import field
 
+from parakeet_py.base import exact_loops
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import INT64, Array, is_complex
 from parakeet_py.imp.lower.builder import Lowering
@@ -26,7 +27,14 @@ _SLOW = {
     **dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"), 20),
     **dict.fromkeys(("pow", "power", "atan2", "hypot", "fmod", "erf", "erfc", "gamma", "lgamma", "nextafter"), 25),
 }
-DEAR = frozenset(name for name, cost in _SLOW.items() if cost > 4)  # elementary functions
+_DEAR = frozenset(name for name, cost in _SLOW.items() if cost > 4)
+
+
+def is_dear(name: str) -> bool:
+    """Whether a primitive is an elementary function, or one of NumPy's loops."""
+    return name in _DEAR or exact_loops.is_loop(name)
+
+
 UNKNOWN_TRIPS = 32  # iterations of a nested loop whose count is not known before the region
 
 
@@ -231,7 +239,7 @@ def static_cost(block: Block) -> int:
 def _op_cost(op: object) -> int:
     match op:
         case typed.Prim(name, args):
-            cost = _SLOW.get(name, 1)
+            cost = 20 if exact_loops.is_loop(name) else _SLOW.get(name, 1)
             kind = args[0].type
             return cost * 4 if not isinstance(kind, Array) and is_complex(getattr(kind, "dtype", "")) else cost
         case _ if isinstance(op, typed.CALLS):

@@ -11,6 +11,7 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from parakeet_py.base.exact_loops import exact
 from parakeet_py.library.arrays.shape import positions, ravel, reshaped_memory, size_of
 from parakeet_py.library.intrinsics import (
     allocate,
@@ -23,6 +24,7 @@ from parakeet_py.library.intrinsics import (
     elementwise,
     extent_is_one,
     hand_back,
+    has_routine,
     is_array,
     is_weak,
     layout_of,
@@ -30,6 +32,7 @@ from parakeet_py.library.intrinsics import (
     permute,
     reduce_axes,
     reshape,
+    routine,
     unsupported,
 )
 from parakeet_py.library.reductions.reductions import accumulator_kind
@@ -54,6 +57,26 @@ def contract(a, b, axis, kind):
     zero = constant(0, wide)
     (total,) = reduce_axes(products, (axis,), (zero,), lambda x, *at: (x,), lambda s, x: (np.add(s, x),))
     return total if wide == kind else cast(total, kind)
+
+
+@static
+def is_exact(kind):
+    """Whether products have to have the bits of NumPy's loop."""
+    return exact.get() and is_blas_kind(kind)
+
+
+def by_numpy(a, b, kind):
+    """The product of vectors and matrices by the very loop of NumPy's, which calls its BLAS."""
+    if not has_routine("gufunc.matmul", kind, kind, kind):
+        hand_back("a product, in exact code")
+    rows, columns = a.shape[:-1], b.shape[1:]
+    out = allocate((1, a.shape[0] if a.ndim > 1 else 1, b.shape[1] if b.ndim > 1 else 1), kind)
+    left, right = converted(a, kind), converted(b, kind)
+    left = left[None, None, :] if a.ndim == 1 else left[None, :, :]
+    right = right[None, :, None] if b.ndim == 1 else right[None, :, :]
+    routine("gufunc.matmul", (out,), (left, right))
+    shape = rows + columns
+    return reshape(out, shape) if shape else out[0, 0, 0]
 
 
 def vectors(a, b, kind):
@@ -140,7 +163,9 @@ def matmul(x1, x2, /, out=None):
     kind = product_kind(dtype_of(a), dtype_of(b))
     rows = b.shape[0] if b.ndim == 1 else b.shape[-2]
     check(rows == a.shape[-1], "ValueError", CORE, rows, a.shape[-1])
-    if a.ndim == 1 and b.ndim == 1:
+    if is_exact(kind) and a.ndim <= 2 and b.ndim <= 2:
+        result = by_numpy(a, b, kind)
+    elif a.ndim == 1 and b.ndim == 1:
         result = vectors(a, b, kind)
     elif a.ndim <= 2 and b.ndim <= 2:
         result = matrices(a, b, kind)

@@ -138,7 +138,7 @@ def angle(z, deg=False):
     if dtype_of(z).kind == "c":
         kind = real_kind(dtype_of(z))
         z = converted(z, dtype_of(z))
-        result = elementwise(lambda w: prim("atan2", prim("imag", w), prim("real", w)), z)
+        result = np.arctan2(np.imag(z), np.real(z))
         result = converted(result, kind)
     else:
         result = np.arctan2(0, z)

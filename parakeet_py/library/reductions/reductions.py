@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from parakeet_py.base.exact_loops import exact
 from parakeet_py.library.arrays.shape import ravel
 from parakeet_py.library.intrinsics import (
     as_array,
@@ -124,6 +125,12 @@ def reduced_in_order(ufunc, a, axes, kind):
 
 
 @static
+def rounds_in_exact_code(ufunc, kind):
+    """Whether the order of a reduction shows in bits that have to be NumPy's."""
+    return exact.get() and kind.kind in "fc" and ufunc in (np.add, np.multiply)
+
+
+@static
 def can_reduce(ufunc):
     return ufunc in IDENTITIES or ufunc in (np.maximum, np.minimum)
 
@@ -138,12 +145,16 @@ def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, init
     a = as_array(a)
     axes = reduction_axes(axis, a.ndim)
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    if rounds_in_exact_code(ufunc, kind) and (where is not True or initial is not NO_VALUE or out is not None):
+        hand_back("a sum with where, initial or out, in exact code")
     wide = kind if ufunc is np.add else accumulator_kind(ufunc, kind)
     first = identity_of(ufunc, kind) if initial is NO_VALUE else neutral(ufunc, kind)
     if where is not True:
         a = masked(ufunc, a, kind, first, initial, where)
     if not has_identity(ufunc) and initial is NO_VALUE:
         check_not_empty(ufunc, a, axes)
+    if rounds_in_exact_code(ufunc, kind) and ufunc is np.multiply:
+        hand_back("a product, in exact code")
     if one_by_one(ufunc, kind) and a.ndim > 0 and (len(axes) == 1 or len(axes) == a.ndim):
         total = reduced_in_order(ufunc, a, axes, kind)
     elif ufunc is np.gcd:

@@ -18,7 +18,14 @@ from parakeet_py.library.intrinsics import (
     store,
     unsupported,
 )
-from parakeet_py.library.reductions.reductions import can_reduce, identity_of, neutral, one_by_one, reduction_kind
+from parakeet_py.library.reductions.reductions import (
+    can_reduce,
+    identity_of,
+    neutral,
+    one_by_one,
+    reduction_kind,
+    rounds_in_exact_code,
+)
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shared import ALL, NO_VALUE, SAME, check_output_cast, converted, into, single_axis
 
@@ -31,6 +38,8 @@ def can_accumulate(ufunc):
 def accumulate(ufunc, a, axis, dtype, out):
     """ufunc.accumulate along one axis."""
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    if rounds_in_exact_code(ufunc, kind) and one_by_one(ufunc, kind):
+        hand_back("a running product of complex numbers, in exact code")
     if one_by_one(ufunc, kind):
         result = products_in_order(a, axis, kind)
     else:

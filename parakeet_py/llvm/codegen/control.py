@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from parakeet_py.base.exact_loops import is_loop
 from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import access_checks, arrays, parallel, polls
@@ -105,6 +106,10 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
                 value = scope.operand(operand)
                 assert not isinstance(value, Descriptor)
                 values.append(value)
+            if is_loop(name):
+                from parakeet_py.llvm.codegen.routines import element
+
+                return element(f, name, tuple(values), tuple(map(dtype_of, operands)), dtype_of(out))
             return primitive(
                 f,
                 name,

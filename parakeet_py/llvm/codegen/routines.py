@@ -4,19 +4,21 @@ A gufunc's loop takes everything in three tables, written on the stack: the addr
 is to run, then its sizes; the strides of the arrays' first axes, then of their others. A sorting function is called for
 one line after the other; it fails only for lack of memory.
 
-And of our own for pairwise sums (`pairwise_library`).
+And of our own for pairwise sums (`pairwise_library`). Primitives of exact code (`base.exact_loops`) are called for one
+element: where loops over many call NumPy's for blocks (`imp/schedule/blocked_loops.py`), single numbers are left, and
+loops of which each turn needs the one before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.base import machine, numpy_loops, routines
-from parakeet_py.base.types import is_complex, real_dtype
+from parakeet_py.base import exact_loops, machine, numpy_loops, routines
+from parakeet_py.base.types import is_complex, itemsize, real_dtype
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays
 from parakeet_py.llvm.codegen.arrays import Descriptor
-from parakeet_py.llvm.codegen.builder import MEMORY_TYPE, FunctionText, Value, global_name
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, PURE, FunctionText, Value, global_name
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
 from parakeet_py.llvm.runtime.pairwise_library import PREFIX
@@ -33,7 +35,7 @@ def routine(scope: Scope, statement: ir.Routine) -> None:
         return
     f = scope.f
     limited = None
-    if routines.on_own_threads(statement.name):
+    if routines.family(statement.name) == "linalg":
         limited = _limit_threads(f)
     status = _run_loop(f, statement.name, dtypes, ins, outs)
     if limited is not None:
@@ -46,6 +48,11 @@ def _declare(f: FunctionText, result: str, name: str, dtypes: tuple[str, ...], p
     full = numpy_loops.symbol(name, dtypes, what)
     f.module.declare(result, full, parameters)
     return global_name(full)
+
+
+def _data(f: FunctionText, name: str, dtypes: tuple[str, ...]) -> str:
+    """What a loop is called with beside its tables."""
+    return _declare(f, "void", name, dtypes, "", "data") if numpy_loops.has_data(name, dtypes) else "null"
 
 
 def _limit_threads(f: FunctionText) -> str | None:
@@ -72,16 +79,17 @@ def _run_loop(
     strides = [array["stride0"] for array in arrays]
     for array, own in zip(arrays, axes, strict=True):
         strides += [array[f"stride{axis}"] for axis in range(1, len(own) + 1)]
-    data = "null"
-    if numpy_loops.has_data(name, dtypes):
-        data = _declare(f, "void", name, dtypes, "", "data")
+    plain = routines.family(name) in exact_loops.FAMILIES
     tables = (
         _table(f, "ptr", [array["data"] for array in arrays]),
         _table(f, "i64", [outs[0]["extent0"], *(sizes[number] for number in range(shapes.sizes))]),
         _table(f, "i64", strides),
-        data,
+        _data(f, name, dtypes),
     )
     loop = _declare(f, "void", name, dtypes, "ptr, ptr, ptr, ptr", "loop")
+    if plain:
+        f.effect(f"call void {loop}({', '.join(f'ptr {table}' for table in tables)})")
+        return "0"
     if f.module.is_new("pk.run.loop"):
         for name in ("feclearexcept", "fetestexcept"):
             f.module.declare("i32", name, "i32")
@@ -148,3 +156,66 @@ def pairwise(scope: Scope, op: ir.Pairwise) -> Value:
         return f.value(f"call {kind} {name}({f.pointer(place)}, i64 {count})")
     both = f.value(f"call {result} {name}({f.pointer(place)}, i64 {f.binary('shl', 'i64', count, '1')})")
     return f.value(f"extractelement {result} {both}, i32 0"), f.value(f"extractelement {result} {both}, i32 1")
+
+
+# ---- single elements -------------------------------------------------------------------------------------------------
+
+
+def element(f: FunctionText, name: str, operands: tuple[Value, ...], dtypes: tuple[str, ...], result: str) -> Value:
+    """The value of `name(*operands)`, which are of `dtypes`."""
+    if name.startswith("libm."):
+        return _of_c(f, name, [operand for operand in operands if isinstance(operand, str)], result)
+    places = [_kept(f, operand, dtype) for operand, dtype in zip(operands, dtypes, strict=True)]
+    out = f.alloca(_memory(result), 16)
+    steps = [
+        itemsize(dtype) if moves else 0 for dtype, moves in zip((*dtypes, result), exact_loops.moves(name), strict=True)
+    ]
+    routine, kinds = name.rpartition(".")[0], (*dtypes, result)
+    loop = _declare(f, "void", routine, kinds, "ptr, ptr, ptr, ptr", "loop")
+    tables = (
+        _table(f, "ptr", [*places, out]),
+        _constant(f, [1]),
+        _constant(f, steps),
+        _data(f, routine, kinds),
+    )
+    f.effect(f"call void {loop}({', '.join(f'ptr {table}' for table in tables)})")
+    if not is_complex(result):
+        kind = MEMORY_TYPE[result]
+        loaded = f.value(f"load {kind}, ptr {out}")
+        return f.value(f"trunc i8 {loaded} to i1") if result == "bool" else loaded
+    part = LLVM_TYPE[real_dtype(result)]
+    second = f.value(f"getelementptr inbounds i8, ptr {out}, i64 {itemsize(result) // 2}")
+    return f.value(f"load {part}, ptr {out}"), f.value(f"load {part}, ptr {second}")
+
+
+def _of_c(f: FunctionText, name: str, operands: list[str], dtype: str) -> str:
+    """A call of the C library, by a symbol under which LLVM does not know it: it would compute squares by itself."""
+    kind = LLVM_TYPE[dtype]
+    full = numpy_loops.symbol(name, (dtype,))
+    f.module.declare(kind, full, ", ".join([kind] * len(operands)), PURE)
+    return f.value(f"call {kind} {global_name(full)}({', '.join(f'{kind} {operand}' for operand in operands)})")
+
+
+def _memory(dtype: str) -> str:
+    return f"[{itemsize(dtype)} x i8]"
+
+
+def _kept(f: FunctionText, operand: Value, dtype: str) -> str:
+    """A place on the stack that holds a number."""
+    place = f.alloca(_memory(dtype), 16)
+    if isinstance(operand, str):
+        stored = f.value(f"zext i1 {operand} to i8") if dtype == "bool" else operand
+        f.effect(f"store {MEMORY_TYPE[dtype]} {stored}, ptr {place}")
+        return place
+    part = LLVM_TYPE[real_dtype(dtype)]
+    second = f.value(f"getelementptr inbounds i8, ptr {place}, i64 {itemsize(dtype) // 2}")
+    f.effect(f"store {part} {operand[0]}, ptr {place}")
+    f.effect(f"store {part} {operand[1]}, ptr {second}")
+    return place
+
+
+def _constant(f: FunctionText, values: list[int]) -> str:
+    """A table of numbers, written once."""
+    place = f.alloca(f"[{len(values)} x i64]", 8)
+    f.entry_effect(f"store [{len(values)} x i64] [{', '.join(f'i64 {value}' for value in values)}], ptr {place}")
+    return place

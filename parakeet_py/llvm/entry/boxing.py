@@ -102,16 +102,33 @@ hold = ctypes.c_void_p(None)
 def _thread_count() -> int:
     """Threads a parallel region of a call made here and now may use, asked by gates if blocks are open.
 
-    0: such calls run on other devices, or in Python, or in a frame that a profiler sees, or as checked machine code.
+    0: such calls run on other devices, or in Python, or in a frame that a profiler sees, or as checked or exact machine
+    code.
     """
     config = settings.current()
-    return 0 if config.checked else _threads_here(config)
+    return 0 if config.checked or config.exact else _threads_here(config)
 
 
 def _checked_thread_count() -> int:
     """The same, asked by gates of checked machine code."""
     config = settings.current()
+    return _threads_here(config) if config.checked and not config.exact else 0
+
+
+def _exact_thread_count() -> int:
+    """The same, asked by gates of exact machine code, which takes all calls."""
+    config = settings.current()
+    return 0 if config.checked else _threads_here(config)
+
+
+def _checked_exact_thread_count() -> int:
+    config = settings.current()
     return _threads_here(config) if config.checked else 0
+
+
+def of_exact(checked: bool) -> dict[str, int]:
+    """What gates of exact machine code mention in the place of what others do."""
+    return {"gate.thread_count": id(_checked_exact_thread_count if checked else _exact_thread_count)}
 
 
 def _threads_here(config: settings.Config) -> int:

@@ -105,7 +105,7 @@ class Context(ABC):
         self.facts = WalkFacts(facts)
         self.arguments = Arguments(signature, extended)
         self.memory = Memory()
-        self.builder = Builder()
+        self.builder = Builder(self.hand_back)
         self.python = PythonState(observed, strict, guess, continued)
         self.loops = Loops()
         self.elements = Elements()

@@ -41,7 +41,7 @@ def test_defaults(environment: pytest.MonkeyPatch) -> None:
         ("PARAKEET_DEVICE", "did you mean 'PARAKEET_DEVICES'?"),
         ("PARAKEET_cache", "did you mean 'PARAKEET_CACHE'?"),
         ("PARAKEET_STRCIT", "did you mean 'PARAKEET_STRICT'?"),
-        ("PARAKEET_XYZZYXYZZY", "there are PARAKEET_NUM_THREADS, PARAKEET_CHECK, "),
+        ("PARAKEET_XYZZYXYZZYXYZZY", "there are PARAKEET_NUM_THREADS, PARAKEET_CHECK, "),
     ],
 )
 def test_unknown_variables_warn(environment: pytest.MonkeyPatch, name: str, text: str) -> None:

@@ -5,6 +5,7 @@ A cheap flop is 1, index arithmetic 0, a division or square root 8, an elementar
 
 from __future__ import annotations
 
+from parakeet_py.base import exact_loops
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYINT, is_complex
 from parakeet_py.typed_ir import ir
@@ -50,7 +51,8 @@ def _add(block: Block, cost: Cost) -> None:
         if isinstance(op, ir.Prim):
             name = op.name
             scale = 4 if is_complex(dtype_of(op.args[-1])) else 1
-            cost.work += scale * (20 if name in _ELEMENTARY else 8 if name in _DIVISIONS else 1)
+            dear = name in _ELEMENTARY or exact_loops.is_loop(name)
+            cost.work += scale * (20 if dear else 8 if name in _DIVISIONS else 1)
         elif kind is ir.Load:
             cost.loads += 1
         elif isinstance(op, ir.If):

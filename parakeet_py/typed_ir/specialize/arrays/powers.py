@@ -10,7 +10,7 @@ There are two, and both have to be followed, since pow has other last bits, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,11 +66,12 @@ def loop(s: Context, left: Value, right: Value, names: Sequence[str], operator: 
     general = scalar_loop(s, np.power, names)
     if not operator or (kind.dtype != "float16" and not is_complex(kind.dtype)):
         return general
-    return _chosen(s, general, _shortcuts(left, right), right, kind)
+    return chosen(s, general, left, right, lambda ufunc: scalar_loop(s, ufunc, [kind.dtype, kind.dtype]))
 
 
-def _chosen(s: Context, general: Loop, shortcuts: dict[float, np.ufunc], right: Value, kind: Scalar) -> Loop:
-    """The shortcut's result where the exponent turns out to have one."""
+def chosen(s: Context, general: Loop, left: Value, right: Value, loop_of: Callable[[np.ufunc], Loop]) -> Loop:
+    """The operator's loop where the exponent may turn out to have a shortcut, whose result it gives then."""
+    shortcuts = _shortcuts(left, right)
     if not shortcuts or not isinstance(right, ScalarV) or isinstance(right.operand, ir.Const):
         return general
     b = s.builder
@@ -78,7 +79,7 @@ def _chosen(s: Context, general: Loop, shortcuts: dict[float, np.ufunc], right: 
     for exponent, ufunc in shortcuts.items():
         known = ir.Const(int(exponent) if right.type == PYINT else exponent, right.type)
         test = b.prim("eq", right.operand, known, type=PYBOOL)
-        tests.append((test, scalar_loop(s, ufunc, [kind.dtype, kind.dtype])))
+        tests.append((test, loop_of(ufunc)))
 
     def body(operands: list[ir.Operand]) -> Sequence[ir.Operand]:
         result = general(operands)[0]

@@ -17,7 +17,8 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import powers
 from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, store_array, weak_cast
 from parakeet_py.typed_ir.specialize.arrays.elementwise import Body, elementwise
-from parakeet_py.typed_ir.specialize.arrays.scalar_functions import scalar_loop
+from parakeet_py.typed_ir.specialize.arrays.exact_ufuncs import exact_loop
+from parakeet_py.typed_ir.specialize.arrays.scalar_functions import Loop, scalar_loop
 from parakeet_py.typed_ir.specialize.python import long_ints
 from parakeet_py.typed_ir.specialize.python.python_scalars import python_binary
 from parakeet_py.typed_ir.specialize.values import ArrayV, NeverV, ScalarV, TupleV, Value
@@ -112,15 +113,20 @@ def call_ufunc(
             raise s.hand_back("complex numbers made real, with a warning")
     if any(name not in DTYPES for name in names):
         raise s.hand_back(f"{ufunc.__name__} for {names[0]}")
-    if ufunc is np.power:
-        function = powers.loop(s, values[0], values[1], names, operator)
-    else:
-        function = scalar_loop(s, ufunc, names)
     outputs = [Scalar(name) for name in names[ufunc.nin :]]
     given = () if out is None else out.items if isinstance(out, TupleV) else (out,)
     if where is not None and not isinstance(out, ArrayV):
         raise s.hand_back("where= without out=")
     targets = [_output(s, target) for target in given]
+    function = exact_loop(s, ufunc, values, targets, names, operator)
+    if function is not None and ufunc is np.power and operator and names[0] not in ("float32", "float64"):
+        function = powers.chosen(
+            s, function, values[0], values[1], lambda one: _quick_power(s, one, values[0], names[0])
+        )
+    elif function is None and ufunc is np.power:
+        function = powers.loop(s, values[0], values[1], names, operator)
+    elif function is None:
+        function = scalar_loop(s, ufunc, names)
     if len(targets) == 2 and targets[0].roots & targets[1].roots:
         raise s.hand_back("two outputs that share memory")  # which is stored last is NumPy's affair
     values = [  # a Python int that does not fit raises whether or not there are elements
@@ -147,6 +153,12 @@ def call_ufunc(
         return targets[0] if len(targets) == 1 else TupleV(tuple(targets))
     results = elementwise(s, body, values)
     return results[0] if len(results) == 1 else TupleV(tuple(results))
+
+
+def _quick_power(s: Context, ufunc: np.ufunc, base: Value, dtype: str) -> Loop:
+    """The loop of a ufunc that stands for a power, in exact code."""
+    kinds = [dtype, dtype]
+    return exact_loop(s, ufunc, [base], [], kinds, False) or scalar_loop(s, ufunc, kinds)
 
 
 def _masked_ufunc(s: Context, body: Body, values: Sequence[Value], out: ArrayV, where: Value, casting: Any) -> Value:

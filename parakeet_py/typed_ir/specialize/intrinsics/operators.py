@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base import routines
-from parakeet_py.base.types import BOOL, PYBOOL, PYFLOAT, PYINT, Array, Scalar, real_dtype, same_bits
+from parakeet_py.base import exact_loops, routines
+from parakeet_py.base.exact_loops import exact
+from parakeet_py.base.types import (
+    BOOL,
+    PYBOOL,
+    PYFLOAT,
+    PYINT,
+    Array,
+    Scalar,
+    is_complex,
+    is_float,
+    real_dtype,
+    same_bits,
+)
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
@@ -108,6 +120,10 @@ def _reduce_axes(
     if summed is not None and not is_none(summed) and np.dtype(name := dtype_name(s, summed)).kind in "fc":
         reduced = tuple(axis for axis in array.axes_by_stride if axis in reduced)
         runs = runs_of(s, array, reduced, name)
+        if exact.get() and array.rank > 1 and _is_strided(s, array.var):
+            raise s.hand_back("a sum whose order depends on strides that only the run tells, in exact code")
+    if exact.get() and not runs and _rounds(statements):
+        raise s.hand_back("a reduction that rounds, in no particular order, in exact code")
     op = ir.Reduce(
         extents,
         tuple(index[axis] for axis in kept),
@@ -141,6 +157,26 @@ def _reduce_nothing(s: Context, array: ArrayV, start: list[ir.Operand], contribu
             return _operands(s, s.call(combine, [*map(ScalarV, start), *values], {}))
 
     return TupleV(tuple(elementwise(s, body, [array])))
+
+
+def _is_strided(s: Context, array: ir.Var) -> bool:
+    """Whether an array is a view with strides that are numbers of the program."""
+    definition = s.builder.definition.get(array)
+    while isinstance(definition, ir.AnyView):
+        if isinstance(definition, ir.Strided):
+            return True
+        definition = s.builder.definition.get(definition.base)
+    return False
+
+
+def _rounds(combine: list[ir.Let]) -> bool:
+    """Whether the result of a combination of floats depends on the order."""
+    return any(
+        isinstance(let.op, ir.Prim)
+        and (let.op.name in ("add", "sub", "mul", "div") or exact_loops.is_loop(let.op.name))
+        and (is_float(name := ir.dtype_of(let.outs[0])) or is_complex(name))
+        for let in combine
+    )
 
 
 def _weak(operand: ir.Operand) -> bool:
@@ -329,6 +365,8 @@ def _python_scalar(s: Context, value: Value) -> Value:
 @handles(words.matmul_into)
 def _matmul_into(s: Context, out: Value, left: Value, right: Value) -> Value:
     assert isinstance(out, ArrayV) and isinstance(left, ArrayV) and isinstance(right, ArrayV)
+    if exact.get() and (is_float(out.dtype) or is_complex(out.dtype)):
+        raise s.hand_back("a product of matrices, in exact code")
     s.builder.emit(ir.Matmul(out.var, left.var, right.var))
     return NONE
 

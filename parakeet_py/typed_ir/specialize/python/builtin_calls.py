@@ -376,7 +376,7 @@ def _abs(s: Context, value: Value) -> Value:
     number = s.numeric(value)
     if isinstance(number, ScalarV) and number.python:
         return python_unary(s, "abs", number)
-    return call_ufunc(s, np.absolute, [number])
+    return call_ufunc(s, np.absolute, [number], operator=True)
 
 
 def _number_of(s: Context, kind: type, known_value: Any) -> Value:

@@ -33,6 +33,7 @@ from parakeet_py.typed_ir.specialize.python import (
     operator_calls,
 )
 from parakeet_py.typed_ir.specialize.python.builtin_calls import build_exception
+from parakeet_py.typed_ir.specialize.python.exact_calls import other_bits
 from parakeet_py.typed_ir.specialize.python.inlined_functions import is_accelerated
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS
 from parakeet_py.typed_ir.specialize.restarts import HandBack, Sequential, TooDeep
@@ -343,6 +344,7 @@ MATCHERS: tuple[Matcher, ...] = (
     _of_instances,
     _intrinsic,
     _evaluated,
+    other_bits,
     numpy_calls.ufunc,
     _builtin,
     _named_tuple,

@@ -27,6 +27,7 @@ import numpy as np
 
 from parakeet_py.base import numpy_loops
 from parakeet_py.base.errors import NoSourceError, UnsupportedError
+from parakeet_py.base.exact_loops import exact
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array, Scalar
 from parakeet_py.typed_ir import ir
@@ -87,7 +88,14 @@ def called(s: Context, frame: Frame) -> Value | None:
     except Unfit:
         return None
     owner = frame.namespace.owner
-    key = (owner.__module__, owner.__qualname__, owner.__code__.co_firstlineno, kinds, numpy_loops.own_sorts.get())
+    key = (
+        owner.__module__,
+        owner.__qualname__,
+        owner.__code__.co_firstlineno,
+        kinds,
+        numpy_loops.own_sorts.get(),
+        exact.get(),
+    )
     if key not in _known:
         try:
             _known[key] = _make(s, frame, given, places, key)
