@@ -147,6 +147,8 @@ class Residents:
         match value:
             case Foreign() | DeviceArray():
                 if id(value) in self.here:
+                    if isinstance(value, DeviceArray) and value.shape != self.here[id(value)].shape:
+                        self.here[id(value)].shape = value.shape
                     return self.here[id(value)]
                 if id(value) not in self.made:
                     assert isinstance(value, DeviceArray)
@@ -182,7 +184,7 @@ class Residents:
 
 class _View:
     def __init__(self, owner: np.ndarray[Any, Any], array: DeviceArray, offset: int) -> None:
-        self.owner = owner
+        self.base = owner
         self.__array_interface__ = {
             "version": 3,
             "data": (np.lib.array_utils.byte_bounds(owner)[0] + offset, not array._layout.writeable),

@@ -17,13 +17,14 @@ from tests.residents import KINDS, PLACES, run_with_residents
 from tests.test_teams import SHOWS_GROUPING
 
 SEED, ONE_OF = 7, 300
+SHARED_BY_CLOSURES = {"functions.closure_over_another_argument"}  # cells of closures keep arrays of the host
 
 
 def _runs() -> Iterator[object]:
     wanted = os.environ.get("PARAKEET_TEST_RESIDENTS")
     ways = [(kind, place) for kind in KINDS for place in PLACES]
     for program in all_programs():
-        if program.name in SHOWS_GROUPING:
+        if program.name in SHOWS_GROUPING or program.name in SHARED_BY_CLOSURES:
             continue
         for number, case in enumerate(program.cases):
             drawn = zlib.crc32(repr((SEED, program.name, number)).encode())

@@ -39,6 +39,7 @@ from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.resident_arguments import Residents
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
+from parakeet_py.signature.results import result_leaves
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -239,6 +240,15 @@ def _run(
 
     @hidden
     def run(opaque: Any) -> list[Any]:
+        """The leaves of the result, also those that Python has made in the midst of the call."""
+        found = run_plan(opaque)
+        if residents.kind is None or opaque is None:
+            return found
+        objects = {one.index for one in result_leaves(compiled.specialization.result) if one.kind == "object"}
+        return [residents.object(leaf, args) if at in objects else leaf for at, leaf in enumerate(found)]
+
+    @hidden
+    def run_plan(opaque: Any) -> list[Any]:
         if device is not None and not in_regions:
             plan = device_plan_of(compiled)
             chosen = plan_for(plan, device)

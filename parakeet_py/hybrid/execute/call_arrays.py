@@ -129,7 +129,8 @@ class CallArrays:
     def resident(self, array: DeviceArray, given: Any) -> Any:
         """An argument that lives on devices."""
         if not self.alone:
-            return SharedArray(self.root_of(array._home), array._layout, array._offset, array._array, given)
+            host = array.stand_in if self.plan.opaque_args else array._array
+            return SharedArray(self.root_of(array._home), array._layout, array._offset, host, given)
         there = array.on(self.team.alone)
         there.given = given
         self.homes[there.buffer] = array._home
@@ -174,6 +175,9 @@ class CallArrays:
             self.roots[array.buffer] = root
         layout = Layout(np.dtype(array.dtype), array.shape, array.strides, not array.readonly)
         host = array.given if type(array.given) is np.ndarray else None
+        resident = None if array.given is None or host is not None else array_of(array.given)
+        if resident is not None:
+            host = resident.stand_in  # Python, which sees it, may give it back
         found = SharedArray(root, layout, array.offset, host, array.given)
         self.shared[id(array)] = array, found
         return found

@@ -59,6 +59,12 @@ class DeviceArray(ArrayMethods):
             self._array = found
         return found
 
+    def take_shape(self) -> None:
+        """Be of the shape that Python has given to what stands for it (`a.shape = ...`)."""
+        found = self._array
+        if found is not None and (found.shape, found.strides) != self._layout[1:3]:
+            self._layout = self._layout._replace(shape=found.shape, strides=found.strides)
+
     @property
     def device(self) -> str:
         """The names of the devices that it lives on, as `options(devices=...)` has them."""

@@ -141,8 +141,11 @@ class Residents:
         """The arrays of other libraries as arrays of our own, those that overlap in one home."""
         made: dict[int, tuple[Any, DeviceArray]] = {}
         groups: list[tuple[int, int, list[tuple[Any, Interface]]]] = []
-        bounded = []
+        bounded, empty = [], []
         for value, interface in found.values():
+            if 0 in interface.layout.shape:  # it has no memory, and perhaps no address
+                empty.append((value, interface))
+                continue
             low, high = interface.bounds()
             home = next((one for one in self.own if one.lies_at(self.team.alone, low)), None)
             if home is None:
@@ -156,6 +159,7 @@ class Residents:
                 groups.append((start, max(end, high), [*members, (value, interface)]))
             else:
                 groups.append((low, high, [(value, interface)]))
+        groups += [(interface.address, interface.address, [(value, interface)]) for value, interface in empty]
         for low, high, members in groups:
             keep = [interface.keep for _, interface in members]
             home = Home.on(self.team.alone, Borrowed(self.team.alone, low, high - low, keep))
@@ -176,6 +180,19 @@ class Residents:
         found = array_of(value)
         assert found is not None
         return self.leaving(found._view(not readonly) if new else found)
+
+    def object(self, value: Any, args: Sequence[Any]) -> Any:
+        """An object that Python has made of arguments in the midst of a call, as a result: arrays in it that stand for
+        arrays on devices, or are views of them, are such arrays."""
+        leaving = _ByPython(self)
+        for one in leaves_of(args):
+            found = array_of(one)
+            if found is not None:
+                leaving.originals[id(found.stand_in)] = found.stand_in, one
+                leaving.arrays.append(found)
+            elif isinstance(one, np.ndarray):
+                leaving.own.append(one)
+        return leaving.leaving(value)
 
     @hidden
     def refused(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
@@ -207,6 +224,8 @@ class _ByPython:
         finally:
             for container in self.changed:
                 _replace(container, self.leaving)
+            for array in self.arrays:
+                array.take_shape()
         return result
 
     def entering(self, value: Any) -> Any:
