@@ -24,14 +24,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parakeet_py.base import machine
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAX_THREADS = 1024
 
@@ -71,7 +68,7 @@ class Config:
     check: int = 0
     strict: bool = False
     cache: bool = True
-    cache_dir: Path | None = None
+    cache_dir: str | None = None
     cache_size: int = 1 << 30
     devices: str | None = None
     split: float | None = None
@@ -151,15 +148,13 @@ def _parse_level(text: str) -> int:
     return int(text) if text.strip().isdecimal() else int(_parse_bool(text))
 
 
-def _parse_path(text: str) -> Path:
+def _parse_path(text: str) -> str:
     """A path; "~" stays where there is no home directory."""
-    from pathlib import Path
-
-    first, *rest = Path(text).parts or ("",)
+    first, *rest = text.replace(os.altsep or os.sep, os.sep).split(os.sep, 1)
     if first != "~":
-        return Path(text) if not first.startswith("~") else Path(os.path.expanduser(text))
+        return os.path.expanduser(text) if first.startswith("~") else text or os.curdir
     found = home()
-    return Path(text) if found is None else Path(found, *rest)
+    return text if found is None else os.path.join(found, *rest)
 
 
 def home() -> str | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
@@ -39,56 +39,48 @@ def _make(cls: type, eq: bool, frozen: bool) -> type:
     inherited: dict[str, dataclasses.Field[Any]] = {}
     for base in reversed(cls.__mro__[1:]):
         inherited.update(base.__dict__.get("__dataclass_fields__", {}))
-    namespace = dict(cls.__dict__)
-    own = {name: _field(name, kind, namespace) for name, kind in namespace.get("__annotations__", {}).items()}
+    given = cls.__dict__
+    own = {name: _field(name, kind, given) for name, kind in given.get("__annotations__", {}).items()}
     fields = {**inherited, **own}
-    for unwanted in (*own, "__dict__", "__weakref__"):
+    initialized = {name: field for name, field in fields.items() if field.init}
+    namespace = {
+        **(_METHODS_OF_FROZEN if frozen else _METHODS),
+        **{name: value for name, value in given.items() if name not in own},
+        "__slots__": tuple(own),
+        "__dataclass_fields__": fields,
+        "__match_args__": tuple(initialized),
+        "__qualname__": cls.__qualname__,
+    }
+    for unwanted in ("__dict__", "__weakref__"):
         namespace.pop(unwanted, None)
-    namespace["__slots__"] = tuple(own)
-    namespace["__dataclass_fields__"] = fields
-    namespace["__match_args__"] = tuple(name for name, field in fields.items() if field.init)
-    if frozen:
-        for name in ("__setattr__", "__delattr__"):
-            namespace.setdefault(name, _frozen)
-    namespace.setdefault("__repr__", _repr)
-    namespace.setdefault("__getstate__", _getstate)
-    namespace.setdefault("__setstate__", _setstate)
+    if eq:  # equality and hash go through one getter of the compared fields
+        compared = [name for name, field in fields.items() if field.compare]
+        namespace["_key"] = operator.attrgetter(*compared) if compared else staticmethod(_nothing)
+        for name, method in (("__eq__", _eq), ("__hash__", _hash if frozen else None)):
+            if namespace.get(name) is None:
+                namespace[name] = method
     made = type(cls)(cls.__name__, cls.__bases__, namespace)
-    made.__qualname__ = cls.__qualname__
-    _add_init(made, {name: field for name, field in fields.items() if field.init}, namespace)
-    if eq:
-        _add_comparison(made, fields, frozen, namespace)
+    _add_init(made, initialized)
     return made
 
 
-def _field(name: str, kind: Any, namespace: dict[str, Any]) -> dataclasses.Field[Any]:
+def _field(name: str, kind: Any, namespace: Mapping[str, Any]) -> dataclasses.Field[Any]:
     default = namespace.get(name, dataclasses.MISSING)
     field: Any = default if isinstance(default, dataclasses.Field) else dataclasses.field(default=default)
     field.name, field.type, field._field_type = name, kind, _FIELD
     return field  # type: ignore[no-any-return]
 
 
-def _add_init(made: type, fields: dict[str, dataclasses.Field[Any]], namespace: dict[str, Any]) -> None:
+def _add_init(made: type, fields: dict[str, dataclasses.Field[Any]]) -> None:
     setters = [getattr(made, name).__set__ for name in fields]
     factories = [field.default_factory for field in fields.values()]
     makes_default = tuple(factory is not dataclasses.MISSING for factory in factories)
-    ends = "__post_init__" in namespace or any("__post_init__" in base.__dict__ for base in made.__mro__)
+    ends = hasattr(made, "__post_init__")
     init: Any = _template(makes_default, ends)(dataclasses.MISSING, *setters, *factories)
     init.__code__ = init.__code__.replace(co_varnames=("self", *fields))
     init.__defaults__ = _defaults(made, fields)
     init.__qualname__ = f"{made.__qualname__}.__init__"
     made.__init__ = init  # type: ignore[misc]
-
-
-def _add_comparison(
-    made: type, fields: dict[str, dataclasses.Field[Any]], frozen: bool, namespace: dict[str, Any]
-) -> None:
-    """Equality and hash go through one getter of the compared fields."""
-    compared = [name for name, field in fields.items() if field.compare]
-    made._key = _getter(compared)  # type: ignore[attr-defined]
-    for name, method in (("__eq__", _eq), ("__hash__", _hash if frozen else None)):
-        if namespace.get(name) is None:
-            setattr(made, name, method)
 
 
 def _defaults(made: type, fields: dict[str, dataclasses.Field[Any]]) -> tuple[Any, ...]:
@@ -118,11 +110,6 @@ def _template(makes_default: tuple[bool, ...], ends: bool) -> Callable[..., Any]
     exec("\n".join([f"def make({outer}):", inner, *(body or ["  pass"]), " return __init__"]), scope)
     made: Callable[..., Any] = scope["make"]
     return made
-
-
-def _getter(names: list[str]) -> Any:
-    """A function that gives the compared fields of a record as one value."""
-    return operator.attrgetter(*names) if names else staticmethod(_nothing)
 
 
 def _nothing(self: Any) -> None:
@@ -156,3 +143,7 @@ def _getstate(self: Any) -> list[Any]:
 def _setstate(self: Any, state: list[Any]) -> None:
     for name, value in zip(self.__dataclass_fields__, state, strict=True):
         getattr(type(self), name).__set__(self, value)
+
+
+_METHODS = {"__repr__": _repr, "__getstate__": _getstate, "__setstate__": _setstate}
+_METHODS_OF_FROZEN = {**_METHODS, "__setattr__": _frozen, "__delattr__": _frozen}

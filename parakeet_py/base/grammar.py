@@ -27,6 +27,7 @@ most frequent functions of the compiler.
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 import types
 import typing
@@ -183,6 +184,11 @@ def _collects(kind: type, wanted: Wanted, table: _Table) -> Callable[[Any], tupl
     parts = [part for name, shape in _fields(kind).items() for part in _parts(shape, f"op.{name}", wanted)]
     if not parts:
         return _nothing
+    names = [part[3:] for part in parts if part.startswith("op.") and part[3:].isidentifier()]
+    if len(names) == len(parts) > 1:
+        return operator.attrgetter(*names)
+    if len(parts) == 1 and parts[0].startswith("*op.") and parts[0][4:].isidentifier():
+        return operator.attrgetter(parts[0][4:])
     whole = parts[0][1:] if len(parts) == 1 and parts[0].startswith(("*op.", "*(", "*table[")) else _tuple(parts)
     return eval(f"lambda op: {whole}", {"table": table})  # type: ignore[no-any-return]
 

@@ -15,7 +15,6 @@ calls (see `renting`).
 
 from __future__ import annotations
 
-import logging
 import operator
 import sys
 import time
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import extensions
+from parakeet_py.base.debug_log import log, shows_info
 from parakeet_py.base.errors import FallbackWarning, NotObservedError
 from parakeet_py.base.frames import tracing
 from parakeet_py.base.frames.hidden_frames import hidden
@@ -53,8 +53,6 @@ from parakeet_py.signature.specs import Signature
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
     from parakeet_py.hybrid.devices.team import Team
-
-log_ = logging.getLogger("parakeet_py")
 
 
 class Dispatcher(Compiling):
@@ -394,7 +392,7 @@ class Dispatcher(Compiling):
                 self.account.factor *= 2
             faster = "machine code" if native else "Python"
             self.account.decision = f"{faster} takes calls of this size: {trial}"
-        log_.info("%s: %s", self.function.__qualname__, self.account.decision)
+        log.info("%s: %s", self.function.__qualname__, self.account.decision)
 
     @hidden
     def refuse(self, normal: tuple[Any, ...], signature: Signature | None, error: Exception) -> Any:
@@ -433,7 +431,7 @@ class Dispatcher(Compiling):
 
     def tell_fallback(self, reason: str, signature: Signature | None) -> None:
         """Say that the calls with a signature run in Python: always in the log, for the first one in a warning."""
-        if log_.isEnabledFor(logging.INFO):
+        if shows_info():
             from parakeet_py.call.debug_log import tell_fallback
 
             tell_fallback(self.function, signature, reason)
@@ -450,7 +448,7 @@ class Dispatcher(Compiling):
         except Exception as error:
             if self.config().check or came_from_outside(error):
                 raise
-            log_.exception("the compiler has failed after a call of %s", self.function.__qualname__)
+            log.exception("the compiler has failed after a call of %s", self.function.__qualname__)
 
     @hidden
     def run_positional(self, *normal: Any) -> Any:

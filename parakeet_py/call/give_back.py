@@ -27,9 +27,7 @@ from parakeet_py.base.types import Array, Object
 from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import present, read_source
 from parakeet_py.frontend import to_ssa_cached
-from parakeet_py.frontend.evaluate.evaluator import Raised, contents, differ, with_items
-from parakeet_py.frontend.evaluate.operation_text import function_for
-from parakeet_py.frontend.evaluate.resumed_code import nested_functions, resume
+from parakeet_py.frontend.evaluate.observed_values import Raised, contents, differ, with_items
 from parakeet_py.frontend.ssa import Block, Let, Pos, blocks_of
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import (
@@ -321,6 +319,7 @@ def values_of(compiled: Compiled, normal: Sequence[Any]) -> list[Any]:
 
 def opaque_of(compiled: Compiled, log: Log) -> Any:
     """What does the operations handed back to Python; `log` gets what they have given."""
+    from parakeet_py.frontend.evaluate.operation_text import function_for
 
     made: dict[int, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any]]] = {}
     read_late = compiled.read_after_opaque
@@ -418,6 +417,8 @@ def _resumed(
     function: FunctionType, site: OpaqueSite, held: Sequence[Any], pending: Callable[[], Any] | None, depth: int
 ) -> Any:
     """What the function at a depth returns, when those that it has called have been finished."""
+    from parakeet_py.frontend.evaluate.resumed_code import nested_functions, resume
+
     frame = site.frames[depth]
     python = function if frame.function is None else held[frame.function]
     template = next(itertools.islice(nested_functions(to_ssa_cached(python)), frame.nested, None))

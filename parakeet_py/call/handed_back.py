@@ -39,7 +39,7 @@ from parakeet_py.base.types import Array, Object, Scalar, Type
 from parakeet_py.call.give_back import do_the_rest, sites_without_exit, watched_now
 from parakeet_py.call.handed_back_plans import C_TYPES, FLAGS, LOGGED, MAX_LOG, Perform, Plan, scalar_at
 from parakeet_py.call.load import Knowledge
-from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key, Raised, differ
+from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key, Raised, differ
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
 from parakeet_py.llvm.codegen.arrays import slots_out

@@ -23,7 +23,7 @@ from parakeet_py.call import specialization_cache
 from parakeet_py.call.handed_back import HandedBack
 from parakeet_py.call.load import Knowledge
 from parakeet_py.call.specialization_cache import Native
-from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
+from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.llvm.engine.disk_cache import digest, load_entry, put
 from parakeet_py.signature.serialization import (

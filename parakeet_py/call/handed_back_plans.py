@@ -26,7 +26,7 @@ import numpy as np
 from parakeet_py.base.frames.tracebacks import in_frames
 from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
 from parakeet_py.call.give_back import lists_in
-from parakeet_py.frontend.evaluate.evaluator import contents
+from parakeet_py.frontend.evaluate.observed_values import contents
 from parakeet_py.frontend.evaluate.operation_text import function_of, operation_text
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout

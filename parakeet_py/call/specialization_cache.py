@@ -233,6 +233,16 @@ def object_key(function: FunctionType, signature: Signature, flags: Sequence[obj
     )
 
 
+def is_kept(function: FunctionType, signature: Signature, flags: Sequence[object], what: str) -> bool:
+    """Whether there is a file of what is kept for a specialization: most have none of what is `observed`."""
+    from parakeet_py.llvm.engine.disk_cache import has_entry
+
+    try:
+        return has_entry(object_key(function, signature, flags, what))
+    except NotPortable:
+        return False
+
+
 def load_knowledge(function: FunctionType) -> dict[str, Any] | None:
     """What an earlier process has learned about the function."""
     from parakeet_py.llvm.engine.disk_cache import load_entry

@@ -114,7 +114,7 @@ def exported(number: int, made: Specialized, parameters: Sequence[str]) -> Expor
     for name, spec in zip(parameters, made.signature.params, strict=True):
         _refuse_objects(name, spec)
     for hidden in made.signature.hidden:
-        if "parakeet_py.signature.random_states" in hidden.source:
+        if "parakeet_py.signature.random_streams" in hidden.source:
             raise ExportError("it draws random numbers from a generator that is Python's or NumPy's")
         _refuse_objects(".".join(str(part) for part in hidden.source[1:]), hidden.spec)
     found: list[Argument] = []

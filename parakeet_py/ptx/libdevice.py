@@ -11,13 +11,13 @@ Of its some 350 functions, those that a kernel calls become a part of its module
 from __future__ import annotations
 
 import importlib.metadata
-import logging
 import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from parakeet_py.base.debug_log import log
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText
 from parakeet_py.llvm.engine import compiler
 
@@ -31,8 +31,6 @@ FUNCTIONS = frozenset(
         *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2"),
     )
 )
-
-_log = logging.getLogger("parakeet_py")
 
 
 def _places() -> Iterator[Path]:
@@ -54,7 +52,7 @@ def find() -> Path | None:
     for place in _places():
         if place.is_file():
             return place
-    _log.info("libdevice is not installed: kernels have the project's own elementary functions")
+    log.info("libdevice is not installed: kernels have the project's own elementary functions")
     return None
 
 

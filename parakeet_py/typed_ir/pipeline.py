@@ -7,7 +7,6 @@ every pass; a miscompilation is found by stopping earlier and earlier.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import field, replace
@@ -15,6 +14,7 @@ from time import perf_counter
 from typing import Literal
 
 from parakeet_py.base.config import Config
+from parakeet_py.base.debug_log import log
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.interrupts import poll
 from parakeet_py.typed_ir.ir import (
@@ -48,8 +48,6 @@ from parakeet_py.typed_ir.passes.scalar.dce import eliminate_dead_code
 from parakeet_py.typed_ir.passes.scalar.modular_arithmetic import wrap_masked
 from parakeet_py.typed_ir.passes.scalar.periodic_indices import wrap_indices
 from parakeet_py.typed_ir.passes.scalar.simplify import simplify
-
-_log = logging.getLogger("parakeet_py")
 
 
 @record
@@ -157,12 +155,10 @@ def run_passes(
     """
     names = [one.name for one in PASSES]
     if config.stop_pass is not None and config.stop_pass not in ("specialize", *names):
-        _log.warning(
-            "there is no pass %r of the typed IR; they are: specialize, %s", config.stop_pass, ", ".join(names)
-        )
+        log.warning("there is no pass %r of the typed IR; they are: specialize, %s", config.stop_pass, ", ".join(names))
     unknown = [name for name in config.print_passes if name not in ("specialize", "all", *names)]
     if unknown:
-        _log.warning("there is no pass %r of the typed IR; they are: specialize, %s, all", unknown[0], ", ".join(names))
+        log.warning("there is no pass %r of the typed IR; they are: specialize, %s, all", unknown[0], ", ".join(names))
     if report is not None:
         report.before = count_operators(function)
     _look(function, "specialize", config)
@@ -233,10 +229,10 @@ def _look(function: Function, name: str, config: Config) -> None:
 
     if printed:
         listen()
-        _log.warning("%s after %s:\n%s", function.name, name, format_function(function))
+        log.warning("%s after %s:\n%s", function.name, name, format_function(function))
     if config.check:
         try:
             check_function(function)
         except InvalidTypedIR:
-            _log.error("the typed IR of %s is broken after %s:\n%s", function.name, name, format_function(function))
+            log.error("the typed IR of %s is broken after %s:\n%s", function.name, name, format_function(function))
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import types
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config as settings
+from parakeet_py.base.debug_log import log, shows_info
 from parakeet_py.base.errors import NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.gc_pause import put_off
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled, Extents
     from parakeet_py.call.handed_back import OpaqueCalls
 
-log_ = logging.getLogger("parakeet_py")
 MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
 LONGEST_EVALUATIONS = 2.0  # seconds of the calls of a function that are observed; then Python runs them
 
@@ -55,7 +54,7 @@ class Compiling(Specializations):
         start = time.perf_counter()
         loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
         if loaded is not None:
-            if config.debug or log_.isEnabledFor(logging.INFO):
+            if config.debug or shows_info():
                 from parakeet_py.call.debug_log import tell_loaded
 
                 tell_loaded(self.function, signature, time.perf_counter() - start, config.debug)
@@ -106,7 +105,7 @@ class Compiling(Specializations):
         if native is not None and native.quick and not tiers.has_tiers(config):
             return None
         if native is None:
-            if config.strict:
+            if config.strict or not specialization_cache.is_kept(self.function, signature, flags, "observed"):
                 return None
             from parakeet_py.call import handed_back_cache
             from parakeet_py.call.handed_back import OpaqueCalls
@@ -171,7 +170,7 @@ class Compiling(Specializations):
         native = make_native(compiled, self.checked, limits)
         if config.pays:
             self.account.has_compiled(normal, time.perf_counter_ns() - start)
-        if config.debug or log_.isEnabledFor(logging.INFO):
+        if config.debug or shows_info():
             from parakeet_py.call.debug_log import tell_compiled
 
             tell_compiled(compiled, config.debug, self.checked)
@@ -253,7 +252,7 @@ class Compiling(Specializations):
         if self.config().check or came_from_outside(error):
             raise error
         name = self.function.__qualname__
-        log_.error("the compiler has failed on %s", name, exc_info=error)
+        log.error("the compiler has failed on %s", name, exc_info=error)
         text = f"{name}: the compiler has failed ({type(error).__name__}: {error})"
         return UnsupportedError(text, self.function.__code__.co_filename)
 

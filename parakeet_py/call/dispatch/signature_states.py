@@ -25,11 +25,11 @@ A call that is evaluated where the function makes others that unknown code may k
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base.debug_log import log
 from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned
@@ -39,8 +39,6 @@ from parakeet_py.signature.specs import Signature
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Extents
     from parakeet_py.call.dispatch.compiling import Compiling
-
-log_ = logging.getLogger("parakeet_py")
 
 
 class State(Enum):
@@ -149,7 +147,7 @@ def _compiled_now(of: Compiling, call: Call, extents: Extents) -> Decision:
         return Decision(Action.RENT, call.signature)
     except DoneByPython:
         of.refused.add(call.signature, "almost all is handed back")
-        log_.info("%s: Python runs such calls, as almost all is handed back", of.function.__qualname__)
+        log.info("%s: Python runs such calls, as almost all is handed back", of.function.__qualname__)
         of.refused.settle(call.normal)
         return Decision(Action.PYTHON, call.signature)
     except (UnsupportedError, NoSourceError) as found:

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import ast
 import dis
-import logging
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 
 from parakeet_py.base.config import current
+from parakeet_py.base.debug_log import log
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend.build.bindings import pos_of
 from parakeet_py.frontend.bytecode.blocks import blocks
@@ -31,8 +31,6 @@ from parakeet_py.frontend.bytecode.nodes import Unknown
 from parakeet_py.frontend.bytecode.structure import structured
 from parakeet_py.frontend.bytecode.tidy import as_expression, tidied
 from parakeet_py.frontend.source.function_source import Source
-
-_log = logging.getLogger("parakeet_py")
 
 
 def read_bytecode(function: FunctionType) -> Source:
@@ -51,7 +49,7 @@ def read_bytecode(function: FunctionType) -> Source:
     except Exception:
         if current().check:
             raise
-        _log.debug("bytecode of %s", code.co_qualname, exc_info=True)
+        log.debug("bytecode of %s", code.co_qualname, exc_info=True)
         raise _refusal(code, "its bytecode is not understood", None) from None
     # A default that is there is all that is known of it here: its value is the function object's.
     nothing = [ast.Constant(None) for _ in function.__defaults__ or ()]

@@ -16,7 +16,6 @@ path of a nested function that other code has called is not known: its keys have
 from __future__ import annotations
 
 import builtins
-import logging
 import math
 import types
 import weakref
@@ -25,28 +24,18 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.debug_log import log
 from parakeet_py.base.interrupts import came_from_outside
 from parakeet_py.frontend.evaluate.kept_closures import may_keep
-from parakeet_py.frontend.evaluate.observed_code import CONTAINERS, MISSING, ObservedWriter, Raised, ReplayingWriter
+from parakeet_py.frontend.evaluate.observed_code import CONTAINERS, MISSING, ObservedWriter, ReplayingWriter
+from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key, Observer, contents, differ
 from parakeet_py.frontend.evaluate.python_code import Code, Writer, code_of, is_made_code
 from parakeet_py.frontend.ssa import Function
 
-_log = logging.getLogger("parakeet_py")
-Key = tuple[Any, ...]
-Observer = Callable[[Key, Any], None]
 Compared = tuple[list[Any], list[list[int]], Sequence[list[Any]]]  # lists, what they held, what was watched
 LONG = 64  # results of an operation that are observed, and calls of a function that is evaluated
 MAX_DEPTH = 48  # functions inside each other; deeper ones are called
 
-
-class Changed:
-    """Observed instead of a result: the call has changed a list or dict that it was given, or what is watched."""
-
-    def __repr__(self) -> str:
-        return "changed"
-
-
-CHANGED = Changed()
 
 _STEADY = frozenset({bool, float, complex, types.NoneType, np.bool_, np.int64, np.float64})
 # Functions that change nothing and call only methods of their arguments: nothing is asked before they are called.
@@ -140,7 +129,7 @@ class Evaluation:
         """What the call itself does not depend on has failed: it goes on, and nothing more is observed of it."""
         if came_from_outside(error):
             raise error
-        _log.error("nothing more is observed of this call", exc_info=error)
+        log.error("nothing more is observed of this call", exc_info=error)
         self.observe = self.inline = None
 
     def replaced(self, watched: Sequence[list[Any]]) -> bool:
@@ -344,23 +333,3 @@ def _defaults(function: Function, given: Sequence[Any]) -> tuple[tuple[Any, ...]
     pairs = list(zip(params, given, strict=True))
     plain = tuple(value for param, value in pairs if param.kind == "positional")
     return plain or None, {param.name: value for param, value in pairs if param.kind == "keyword"} or None
-
-
-def contents(value: list[Any] | dict[Any, Any]) -> list[int]:
-    """What a list or dict holds, to be compared while its items live."""
-    return [id(item) for item in (value.values() if isinstance(value, dict) else value)]
-
-
-def with_items(value: Any) -> list[Any]:
-    """An object, and what it holds now if it is a list or dict."""
-    if type(value) is dict:
-        return [value, *value.values()]
-    return [value, *value] if type(value) is list else [value]
-
-
-def differ(now: Sequence[Any], then: Sequence[Any]) -> bool:
-    """Are these other objects?"""
-    return len(now) != len(then) or any(one is not other for one, other in zip(now, then, strict=True))
-
-
-__all__ = ["CHANGED", "Key", "Observer", "Raised", "contents", "differ", "evaluate", "with_items"]

@@ -23,6 +23,7 @@ import ast
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.desugar.caught_steps import item_of
+from parakeet_py.frontend.evaluate.observed_values import Raised
 from parakeet_py.frontend.evaluate.python_code import Writer
 from parakeet_py.frontend.ssa import Const, Let, Pos, Star, Var
 
@@ -35,13 +36,6 @@ class Missing:
 
 
 MISSING = Missing()
-
-
-class Raised:
-    """In a log, instead of a result: the exception with which an operation ended, and which the function has caught."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
 
 
 class ObservedWriter(Writer):
@@ -121,6 +115,3 @@ class ReplayingWriter(ObservedWriter):
         missing = self.constant(MISSING)
         asked = self.when(self.outside(".log"), [ask], [self.set(again, missing)])
         return [asked, self.when(self.test(known, ast.Is(), missing), made, taken)]
-
-
-__all__ = ["CONTAINERS", "MISSING", "ObservedWriter", "Raised", "ReplayingWriter"]

@@ -14,12 +14,12 @@ factors to TF32 (10 bits) first. float16 is multiplied exactly and summed in flo
 from __future__ import annotations
 
 import ctypes
-import logging
 import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.base.debug_log import log
 from parakeet_py.hybrid.residency.arrays import DeviceView
 
 LIMIT = 1 << 31  # of extents and distances
@@ -35,8 +35,6 @@ _ONE: dict[str, ctypes.Array[Any]] = {
 _ZERO = (ctypes.c_double * 2)(0, 0)
 HALF, SINGLE = 2, 0  # cudaDataType_t: CUDA_R_16F, CUDA_R_32F
 IN_SINGLE, ANY_WAY = 68, -1  # CUBLAS_COMPUTE_32F of cublasComputeType_t, CUBLAS_GEMM_DEFAULT of cublasGemmAlgo_t
-
-_log = logging.getLogger("parakeet_py")
 
 
 class Operand(NamedTuple):
@@ -89,7 +87,7 @@ class Cublas:
 
     def _give_up(self, error: Exception) -> None:
         self._handle, self.why_not = None, f"{type(error).__name__}: {error}".splitlines()[0]
-        _log.info("products of matrices are computed by kernels, not by cuBLAS: %s", self.why_not)
+        log.info("products of matrices are computed by kernels, not by cuBLAS: %s", self.why_not)
 
 
 def _found() -> Any:

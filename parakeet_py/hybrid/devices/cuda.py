@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ import numpy as np
 
 from parakeet_py.base.cuda_probe import Found as Found
 from parakeet_py.base.cuda_probe import probe as probe
+from parakeet_py.base.debug_log import log
 from parakeet_py.hybrid.devices.cublas import Cublas
 from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
@@ -53,7 +53,6 @@ _TYPES = {
 KEPT = 4  # memory that calls have given up is kept for later ones, up to this part of the device's
 OLDEST = (7, 5)  # the least compute capability that kernels are made for
 
-_log = logging.getLogger("parakeet_py")
 _lock = threading.Lock()
 _open: dict[int, CudaDevice] = {}
 
@@ -441,7 +440,7 @@ class CudaDevice:
             failed = self._failed(f"asking about {kernel}", error)
             if self.broken is not None:
                 raise failed from error
-            _log.info("%s: %s", self.name, failed)  # no call depends on it
+            log.info("%s: %s", self.name, failed)  # no call depends on it
             return None
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:

@@ -8,17 +8,16 @@ and from then on launched as one. Memory that is freed meanwhile is given back a
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from parakeet_py.base.debug_log import log
+
 LEAST = 3  # launches that are worth a graph
 MOST = 32  # launches that are kept
 GRAPHS = 64  # sequences that are remembered
-
-_log = logging.getLogger("parakeet_py")
 
 
 class _Launch(NamedTuple):
@@ -122,7 +121,7 @@ class Launches:
                 launch(builder, one.config, one.kernel, *one.arguments)
             return builder.end_building().complete()
         except Exception as error:  # then kernels are launched one by one
-            _log.info("no graph of kernels can be made: %s", error)
+            log.info("no graph of kernels can be made: %s", error)
             self._capturing = False
             return None
         finally:

@@ -9,11 +9,11 @@ and if the worst of those kernels fits at least twice as often, later calls on t
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from parakeet_py.base.debug_log import log
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.typed_ir.pipeline import run_passes
 
@@ -27,8 +27,6 @@ SMALLEST = 32  # threads of a block
 STARVED = 0.25  # of the threads that a multiprocessor can hold
 BETTER = 2.0
 LAST_PASS = "parallelize"  # the one before fusion
-
-_log = logging.getLogger("parakeet_py")
 
 
 class Resources(NamedTuple):
@@ -99,7 +97,7 @@ def _apart(compiled: Compiled, plan: DevicePlan, device: Device, ask: Any, starv
         other.resources[number] = found
         if found.occupancy < BETTER * starved.occupancy:
             return plan
-    _log.info(
+    log.info(
         "%s: a fused kernel takes %d registers, %.0f%% of the threads fit; its operators run apart on %s",
         plan.function.name,
         starved.registers,

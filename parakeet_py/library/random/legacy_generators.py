@@ -2,7 +2,7 @@
 
 The generator is the Mersenne Twister MT19937 (Matsumoto and Nishimura, "Mersenne Twister: a 623-dimensionally
 equidistributed uniform pseudo-random number generator", 1998), over the memory of the generators themselves
-(`random_states`). A draw is a store to that memory, so draws happen in the order of the program, one after the other.
+(`random_streams`). A draw is a store to that memory, so draws happen in the order of the program, one after the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from parakeet_py.library.intrinsics import (
     store,
 )
 from parakeet_py.library.registry import implements, procedure, static
-from parakeet_py.signature import random_states
+from parakeet_py.signature import random_streams
 
 WORDS = 624
 SHIFT = 397  # between a word and the one that is mixed into it
@@ -40,7 +40,7 @@ TWIST = np.uint32(0x9908B0DF)
 
 @static
 def is_known_state(name):
-    return name in random_states.known
+    return name in random_streams.known
 
 
 @static
@@ -52,8 +52,8 @@ def generator(name):
     """The words of a state and the position among them."""
     if not is_known_state(name):
         hand_back("a generator whose state is not known")
-    key = hidden_array("parakeet_py.signature.random_states", state_name(name, "key"))
-    return key, hidden_array("parakeet_py.signature.random_states", state_name(name, "position"))
+    key = hidden_array("parakeet_py.signature.random_streams", state_name(name, "key"))
+    return key, hidden_array("parakeet_py.signature.random_streams", state_name(name, "position"))
 
 
 def twisted(word, after, mixed):

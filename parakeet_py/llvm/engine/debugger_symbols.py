@@ -13,7 +13,6 @@ names, its table of lines and its rules for unwinding (DWARF) are then right, as
 from __future__ import annotations
 
 import ctypes
-import logging
 import struct
 import threading
 import weakref
@@ -22,10 +21,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from parakeet_py.base.debug_log import log
 from parakeet_py.llvm.engine import llvm_library
 from parakeet_py.llvm.engine.object_loader import LoadedCode
-
-_log = logging.getLogger("parakeet_py")
 
 _REGISTER, _UNREGISTER = 1, 2
 _SYMTAB = 2
@@ -120,7 +118,7 @@ def _interface() -> _Interface | None:
     names = (_KNOWN, "__jit_debug_descriptor", "__jit_debug_register_code")
     found = symbols_of(Path(path).read_bytes(), names)
     if len(found) < len(names):
-        _log.warning("PARAKEET_PERF=gdb: %s has no symbols for debuggers", path)
+        log.warning("PARAKEET_PERF=gdb: %s has no symbols for debuggers", path)
         return None
     here = ctypes.cast(getattr(ctypes.CDLL(path), _KNOWN), ctypes.c_void_p).value or 0
     base = here - found[_KNOWN]

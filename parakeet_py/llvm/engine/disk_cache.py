@@ -148,9 +148,9 @@ def _llvmlite() -> tuple[object, ...]:
     return ("none",)
 
 
-def _package() -> tuple[object, ...]:
+def _package() -> str:
     """Names, sizes and times of this package's sources: an edit of the compiler makes its old output foreign."""
-    found: list[object] = []
+    found: list[str] = []
     folders = [package.FOLDER]
     while folders:
         try:
@@ -158,12 +158,12 @@ def _package() -> tuple[object, ...]:
                 for entry in entries:
                     if entry.name.endswith(".py"):
                         status = entry.stat()
-                        found.append((entry.name, status.st_size, status.st_mtime_ns))
+                        found.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
                     elif entry.is_dir() and entry.name != "__pycache__":
                         folders.append(entry.path)
         except OSError:
             continue
-    return tuple(sorted(found, key=repr))
+    return "\n".join(sorted(found))
 
 
 def directory() -> str | None:
@@ -205,6 +205,12 @@ def load_entry(key: str) -> Entry | None:
     if entry is not None:
         _touch(path, status)
     return entry
+
+
+def has_entry(key: str) -> bool:
+    """Whether there is a file for `key`, which may be damaged or foreign."""
+    folder = directory()
+    return folder is not None and os.path.exists(os.path.join(folder, key + _SUFFIX))
 
 
 def get(key: str) -> bytes | None:

@@ -9,17 +9,17 @@ Nothing is imported for it. `codegen_matmul` writes the calls; `resolve` gives t
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
 
 _NAMINGS = (("scipy_cblas_", "64_"), ("cblas_", "64_"), ("scipy_cblas_", ""), ("cblas_", ""))
-_LIBRARY = re.compile(r"(blas|blis|mkl_rt|nvpl)[^/]*\.(so|dylib|dll)", re.IGNORECASE)
+_LIBRARY = r"(?i)(blas|blis|mkl_rt|nvpl)[^/]*\.(so|dylib|dll)"
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
@@ -85,15 +85,18 @@ def resolve(name: str) -> int | None:
 def _candidates() -> Iterator[str]:
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None and numpy.__file__:
-        package = Path(numpy.__file__).parent
-        for folder in (package.parent / "numpy.libs", package / ".dylibs"):
-            if folder.is_dir():
-                yield from sorted(str(path) for path in folder.iterdir() if _LIBRARY.search(path.name))
+        package = os.path.dirname(numpy.__file__)
+        for folder in (os.path.join(os.path.dirname(package), "numpy.libs"), os.path.join(package, ".dylibs")):
+            if os.path.isdir(folder):
+                yield from sorted(
+                    os.path.join(folder, name) for name in os.listdir(folder) if re.search(_LIBRARY, name)
+                )
     try:
-        maps = Path("/proc/self/maps").read_text(errors="replace")
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            found = [line.split(maxsplit=5)[5].rstrip("\n") for line in file if re.search(_LIBRARY, line)]
     except OSError:
         return
-    yield from dict.fromkeys(line.split(maxsplit=5)[5] for line in maps.splitlines() if _LIBRARY.search(line))
+    yield from dict.fromkeys(found)
 
 
 def _limits(library: ctypes.CDLL, prefix: str, suffix: str) -> tuple[str, str] | None:

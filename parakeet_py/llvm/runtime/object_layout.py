@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from functools import lru_cache
 from typing import Any, Final
 
@@ -90,7 +89,7 @@ def check_interpreter() -> None:
 @lru_cache(maxsize=1)
 def _unsuitable() -> str | None:
     version = sys.version.split()[0]
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "free-threading" in sys.version:  # `sysconfig` says it, too, but takes as long as the rest of a call
         return f"Python {version} is a free-threaded build, for which nothing is compiled"
     if wrong := _wrong_facts():
         numbers = ", ".join(map(str, wrong))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
+from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.signature.attribute_sources import behaves_as_tuple
 from parakeet_py.signature.specs import MAX_ITEMS, ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
 

@@ -20,7 +20,6 @@ What ends the walk early has a way out (`restarts`):
 
 from __future__ import annotations
 
-import logging
 import re
 import types
 from collections.abc import Callable, Sequence
@@ -130,8 +129,6 @@ class Specialization:
         """What is handed back to Python: "name (line n): reason"."""
         return descriptions(self.opaque_sites)
 
-
-logger = logging.getLogger("parakeet_py")
 
 REGISTERED = (builtin_calls, builtin_reductions, sorting, generators, math_calls, operator_calls, sorted_lists)
 """Modules that add functions to the table of builtins, whether others import them or not."""

@@ -92,7 +92,7 @@ def test_every_variable(environment: pytest.MonkeyPatch) -> None:
     for name, text in variables.items():
         environment.setenv("PARAKEET_" + name, text)
     assert config.reload() == Config(
-        threads=3, check=True, strict=True, cache=False, cache_dir=Path("/some/where"), devices="cpu,cuda:0",
+        threads=3, check=True, strict=True, cache=False, cache_dir="/some/where", devices="cpu,cuda:0",
         split=0.25, deterministic=False, contract=True, fastmath=True, libdevice=True, debug=2,
         print_passes=("fuse", "cse"), stop_pass="fuse", timeline=True,
     )  # fmt: skip
@@ -125,7 +125,7 @@ def test_options_nest_and_end() -> None:
         assert (outer.threads, outer.check) == (1, True)
         with options(threads=2, cache_dir="~/x", print_passes="a,b"):
             assert (current().threads, current().check) == (2, True)
-            assert current().cache_dir == Path("~/x").expanduser()
+            assert current().cache_dir == os.path.expanduser("~/x")
             assert current().print_passes == ("a", "b")
         assert current() == outer
         with pytest.raises(RuntimeError, match="mine"), options(threads=None):

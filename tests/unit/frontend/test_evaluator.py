@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from parakeet_py.frontend import ssa, to_ssa
-from parakeet_py.frontend.evaluate.evaluator import CHANGED, evaluate
+from parakeet_py.frontend.evaluate.evaluator import evaluate
 from parakeet_py.frontend.evaluate.frames import reads_its_frame
+from parakeet_py.frontend.evaluate.observed_values import CHANGED
 from parakeet_py.frontend.serialization import from_bytes, to_bytes
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY, Observations, accepts, join_specs, observed_spec

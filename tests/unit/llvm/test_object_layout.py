@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sysconfig
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -40,8 +40,7 @@ def test_functions_run_in_python(cause: str, monkeypatch: pytest.MonkeyPatch) ->
     if cause == "layout":
         monkeypatch.setattr(Layout, "LIST_ITEMS", Layout.LIST_ITEMS + 8)
     else:
-        real = sysconfig.get_config_var
-        monkeypatch.setattr(sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED" or real(name))
+        monkeypatch.setattr(sys, "version", f"{sys.version.split()[0]} free-threading build")
 
     def f(x: np.ndarray, factor: int = 2) -> float:
         return float((x * factor).sum())

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa, to_ssa_cached
-from parakeet_py.frontend.evaluate.resumed_code import live_at, nested_functions
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
@@ -138,6 +137,8 @@ def _must_be_called(caller: Frame, frame: Frame) -> None:
 
 
 def _state(s: Context, frame: Frame, depth: int, again: bool, operands: _Operands) -> FrameState:
+    from parakeet_py.frontend.evaluate.resumed_code import live_at, nested_functions
+
     function, way = frame.function, tuple(frame.way)
     if function.generator:
         raise Incomplete("a generator is running")

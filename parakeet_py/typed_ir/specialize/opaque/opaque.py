@@ -19,8 +19,8 @@ import numpy as np
 from parakeet_py.base.callee_effects import effects_of, is_fresh, is_of_numpy
 from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.frontend import ssa
-from parakeet_py.frontend.evaluate.evaluator import CHANGED, Key
 from parakeet_py.frontend.evaluate.kept_closures import uses_up
+from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
@@ -31,7 +31,7 @@ from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
-from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, has_python_methods, holds_array, is_pure, may_store
+from parakeet_py.typed_ir.specialize.opaque.purity import has_python_methods, holds_array, is_pure, may_store, of_random
 from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
 from parakeet_py.typed_ir.specialize.opaque.sites import (
     RAISES,
@@ -348,7 +348,7 @@ def _known_result(operation: str, values: list[Value]) -> Spec | None:
         return ANY  # of another length for other arguments
     if target is np.random.default_rng and not any(map(_may_be_generator, values[1:])):
         return ObjectSpec(np.random.Generator)
-    known = type(target) is type and (issubclass(target, BaseException) or target in OF_RANDOM)
+    known = type(target) is type and (issubclass(target, BaseException) or target in of_random())
     return ObjectSpec(target) if known else None
 
 

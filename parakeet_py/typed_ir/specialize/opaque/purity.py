@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,16 @@ from parakeet_py.typed_ir.specialize.values import ArrayV, MethodV, Static, Valu
 
 _HEAP_TYPE = 1 << 9  # of a class statement
 
-OF_RANDOM: frozenset[type] = frozenset(
-    getattr(np.random, name)
-    for name in ("Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState", "SFC64", "SeedSequence")
-)
-"""The classes of NumPy's generators, and of what they are made of."""
+
+def of_random() -> frozenset[type]:
+    """The classes of NumPy's generators, and of what they are made of; none before `numpy.random` has been imported."""
+    return _of_random() if "numpy.random" in sys.modules else frozenset()
+
+
+@lru_cache(maxsize=1)
+def _of_random() -> frozenset[type]:
+    names = ("Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState", "SFC64", "SeedSequence")
+    return frozenset(getattr(np.random, name) for name in names)
 
 
 def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
@@ -25,7 +32,7 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     return (
         target is given_words
         or target is given_left
-        or any(target is one for one in OF_RANDOM)
+        or any(target is one for one in of_random())
         or callee_effects.is_pure(target, count, keywords)
     )
 

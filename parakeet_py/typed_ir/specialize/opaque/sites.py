@@ -7,12 +7,12 @@ from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames.tracebacks import TraceEntry
-from parakeet_py.frontend.evaluate.evaluator import Key
+from parakeet_py.frontend.evaluate.observed_values import Key
 from parakeet_py.signature.object_assembly import ContainerT, StaticT, Template
 from parakeet_py.signature.random_states import given_left, given_words
 from parakeet_py.signature.specs import Spec
 from parakeet_py.typed_ir.specialize.observed import ANY
-from parakeet_py.typed_ir.specialize.opaque.purity import OF_RANDOM, is_pure
+from parakeet_py.typed_ir.specialize.opaque.purity import is_pure, of_random
 
 
 @record
@@ -116,7 +116,7 @@ def may_not_go_on(site: OpaqueSite, reads_late: bool) -> bool:
         return False
     target = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
     known = site.operation == "call" and (
-        is_rare(target) or target is given_words or target is given_left or any(target is one for one in OF_RANDOM)
+        is_rare(target) or target is given_words or target is given_left or any(target is one for one in of_random())
     )
     if known:
         return False

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
 import operator
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 
 from parakeet_py.base import extensions
 from parakeet_py.base.callee_effects import builtin_functions
+from parakeet_py.base.debug_log import log
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.library import registry
 from parakeet_py.typed_ir.specialize import messages
@@ -50,8 +50,6 @@ from parakeet_py.typed_ir.specialize.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
-
-logger = logging.getLogger("parakeet_py")
 
 
 Matcher = Callable[["Context", Any, list[Value], dict[str, Value]], Value | None]
@@ -214,7 +212,7 @@ def _handing_back(s: Context, target: Any) -> Iterator[None]:
         if s.frame.namespace.trusted:
             raise
         name = getattr(target, "__name__", repr(target))
-        logger.debug("%s is handed back: its implementation has failed", name, exc_info=True)
+        log.debug("%s is handed back: its implementation has failed", name, exc_info=True)
         raise s.hand_back(f"{name} with these arguments is not compiled ({error})") from None
 
 
