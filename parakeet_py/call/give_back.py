@@ -43,7 +43,7 @@ from parakeet_py.signature.specs import ArraySpec, Signature, Source, leaf_value
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.observed import accepts, observed_spec
-from parakeet_py.typed_ir.specialize.opaque.opaque import caught_by, is_safe, no_leaves, result_leaves_of
+from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import (
     CONTINUE,
     EXIT,
@@ -342,14 +342,14 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             )
         assemble_operands, do = made[number]
         operands = assemble_operands(*args)
-        log.whole = log.whole and is_safe(site, operands)
+        log.whole = log.whole and opaque.is_safe(site, operands)
         lists = lists_in(site.operands, operands)
         before = list(map(contents, lists))
         try:
             result: Any = do(*operands)
             handler = 0
         except BaseException as error:
-            handler, result = caught_by(site, error), Raised(error)
+            handler, result = opaque.caught_by(site, error), Raised(error)
             if not handler:
                 raise
         log.append((site.key, result))
@@ -361,10 +361,10 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             if not changed and log.whole and number not in sites_after_stores(compiled.imp):
                 raise Left(None)
             pending, held = partial(_given, result), operands
-            return [EXIT, *no_leaves(site.result)]
+            return [EXIT, *opaque.no_leaves(site.result)]
         if handler:
-            return [handler, *no_leaves(site.result)]
-        return [*([0] * site.has_flag), *([] if site.result is None else result_leaves_of(site.result, result))]
+            return [handler, *opaque.no_leaves(site.result)]
+        return [*([0] * site.has_flag), *([] if site.result is None else opaque.result_leaves_of(site.result, result))]
 
     return call
 

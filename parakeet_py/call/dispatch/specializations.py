@@ -23,7 +23,6 @@ from parakeet_py.call.dispatch.tiers import is_outgrown
 from parakeet_py.call.fallback_cache import Refusals
 from parakeet_py.call.load import Knowledge, Loaded, call_signature, present, read_source
 from parakeet_py.call.renting import Account, Trial
-from parakeet_py.frontend.evaluate.observed_values import with_items
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install, set_slow
 from parakeet_py.signature.attribute_sources import of_arguments
 from parakeet_py.signature.facts import Facts
@@ -156,6 +155,8 @@ class Specializations(ABC):
         return bool(unwatched)
 
     def watched_now(self) -> list[list[Any]]:
+        from parakeet_py.frontend.evaluate.observed_values import with_items
+
         values = [(present(self.function, source), items) for source, items in self.watched.items()]
         return [with_items(value) if items else [value] for value, items in values]
 

@@ -15,14 +15,8 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend.build.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
 from parakeet_py.frontend.build.prune import prune
 from parakeet_py.frontend.build.statements import Statements
-from parakeet_py.frontend.desugar.cells import without_nonlocal
-from parakeet_py.frontend.desugar.comprehensions import without_changes_inside
-from parakeet_py.frontend.desugar.exceptions import without_try
-from parakeet_py.frontend.desugar.generators import is_generator, without_yield
-from parakeet_py.frontend.desugar.lru_cache import without_caches
-from parakeet_py.frontend.desugar.patterns import without_match
-from parakeet_py.frontend.ownership.results import functions_in
-from parakeet_py.frontend.ownership.values import with_changes_as_values
+from parakeet_py.frontend.desugar import cells, comprehensions, exceptions, generators, lru_cache, patterns
+from parakeet_py.frontend.ownership import results, values
 from parakeet_py.frontend.source.function_source import Source
 from parakeet_py.frontend.source.scopes import Comprehension, Scope, Scopes
 from parakeet_py.frontend.ssa import Block, DeleteItem, Function, Itself, Operand, Param, Var
@@ -59,7 +53,7 @@ def ast_to_ssa(source: Source) -> Function:
     try:
         builder = FunctionBuilder(source, scopes, scopes.scope(node))
         made = builder.function(node, "<lambda>" if isinstance(node, ast.Lambda) else node.name).function
-        return _checked(with_changes_as_values(made), builder) if scopes.may_change else made
+        return _checked(values.with_changes_as_values(made), builder) if scopes.may_change else made
     except RecursionError:
         message = "the function is too deeply nested to be accelerated"
         hint = "split it into smaller functions"
@@ -69,7 +63,7 @@ def ast_to_ssa(source: Source) -> Function:
 
 def _checked(function: Function, builder: FunctionBuilder) -> Function:
     """A function that deletes items of what is its own alone."""
-    for one in functions_in(function):
+    for one in results.functions_in(function):
         for let in one.statements():
             if isinstance(let.op, DeleteItem):
                 hint = "make a new object without it"
@@ -84,12 +78,12 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def _rewritten(node: _Node, refuse: Callable[[ast.AST, str, str], None]) -> _Node:
     """The same function without what other syntax can say; most functions have nothing of that."""
     rewritings: tuple[tuple[tuple[type[ast.AST], ...], Callable[[_Node], _Node]], ...] = (
-        (_FUNCTIONS, without_caches),
-        ((ast.ListComp,), without_changes_inside),
-        (_FUNCTIONS, without_nonlocal),
-        ((ast.Yield, ast.YieldFrom), lambda node: without_yield(node, refuse)),
-        ((ast.Match,), lambda node: without_match(node, refuse)),
-        ((ast.Try,), lambda node: without_try(node, refuse)),
+        (_FUNCTIONS, lru_cache.without_caches),
+        ((ast.ListComp,), comprehensions.without_changes_inside),
+        (_FUNCTIONS, cells.without_nonlocal),
+        ((ast.Yield, ast.YieldFrom), lambda node: generators.without_yield(node, refuse)),
+        ((ast.Match,), lambda node: patterns.without_match(node, refuse)),
+        ((ast.Try,), lambda node: exceptions.without_try(node, refuse)),
     )
     inside = _classes_inside(node)
     for wanted, without in rewritings:
@@ -125,10 +119,10 @@ class FunctionBuilder(Statements):
         self.rebound = frozenset(scope.rebound)
         self.unsteady = frozenset({*scope.rebound, *scope.looped})  # names that inner functions may see change
         self.unsteady_captures = frozenset[str]()
-        values = {name: Var(name) for name in captured}
+        variables = {name: Var(name) for name in captured}
         flags = {name: Var(name + ".bound") for name in unbound}
-        self.captures = (*values.values(), *flags.values())
-        for name, var in values.items():
+        self.captures = (*variables.values(), *flags.values())
+        for name, var in variables.items():
             self.env[name] = Binding(var, flags.get(name, TRUE))
         for name in scope.locals:
             self.env[name] = Binding(NOTHING, FALSE)
@@ -142,7 +136,7 @@ class FunctionBuilder(Statements):
             self.held[itself] = frozenset((one, self.env[one].identity()) for one in self.captured)
         if isinstance(node, ast.Lambda):
             return self.finish(name, params, self.expression(node.body, "result"))
-        self.generator = is_generator(node)
+        self.generator = generators.is_generator(node)
         self.block([*node.body, ast.copy_location(ast.Return(None), node)])
         return self.finish(name, params, self.control(RETURN))
 

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from parakeet_py.base import routines
 from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import BOOL, INT64, PYINT, Array, Scalar, Type
 from parakeet_py.imp import ir as imp
+from parakeet_py.imp.lower import compress, control, reductions, scans, scatter
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.imp.lower.control import lower_for, lower_if, lower_while
 from parakeet_py.imp.lower.map import lower_map
-from parakeet_py.imp.lower.reductions import lower_reduce
 from parakeet_py.imp.schedule.blocked_loops import has_loops, in_blocks
 from parakeet_py.imp.schedule.fused_checks import Run, lower_run, run_at
 from parakeet_py.imp.storage import reference_counts
@@ -326,25 +326,9 @@ def _call(lo: Lowering, outs: tuple[Var, ...], op: typed.Call) -> None:
     lo.sink.append(imp.Call(made, op.procedure, args, op.stores, op.levels, failure, lo.pos, op.fresh))
 
 
-# What few functions have is only read once there is one: it would be part of every first call.
-
-
-def _scan(lo: Lowering, outs: tuple[Var, ...], op: typed.Scan) -> None:
-    from parakeet_py.imp.lower.scans import lower_scan
-
-    lower_scan(lo, outs, op)
-
-
-def _compress(lo: Lowering, outs: tuple[Var, ...], op: typed.Compress) -> None:
-    from parakeet_py.imp.lower.compress import lower_compress
-
-    lower_compress(lo, outs, op)
-
-
-def _scatter(lo: Lowering, outs: tuple[Var, ...], op: typed.Scatter) -> None:
-    from parakeet_py.imp.lower.scatter import lower_scatter
-
-    lower_scatter(lo, outs, op)
+def _by(module: ModuleType, name: str) -> Callable[[Lowering, tuple[Var, ...], Any], None]:
+    """A function of a module that few functions need: it is executed when there is such an operator."""
+    return lambda lo, outs, op: getattr(module, name)(lo, outs, op)
 
 
 _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
@@ -361,12 +345,12 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Routine: _routine,
     typed.Opaque: _opaque,
     typed.Call: _call,
-    typed.If: lower_if,
-    typed.For: lower_for,
-    typed.While: lower_while,
+    typed.If: _by(control, "lower_if"),
+    typed.For: _by(control, "lower_for"),
+    typed.While: _by(control, "lower_while"),
     typed.Map: lower_map,
-    typed.Reduce: lower_reduce,
-    typed.Scan: _scan,
-    typed.Compress: _compress,
-    typed.Scatter: _scatter,
+    typed.Reduce: _by(reductions, "lower_reduce"),
+    typed.Scan: _by(scans, "lower_scan"),
+    typed.Compress: _by(compress, "lower_compress"),
+    typed.Scatter: _by(scatter, "lower_scatter"),
 }

@@ -22,9 +22,8 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from parakeet_py.llvm.engine import compiler, disk_cache
+from parakeet_py.llvm.engine import compiler, disk_cache, low_level_python
 from parakeet_py.llvm.engine.lasting_code import lasting_code
-from parakeet_py.llvm.engine.low_level_python import translate
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.engine.object_loader import LoadedCode
 from parakeet_py.llvm.engine.perf_symbols import Title
@@ -209,7 +208,7 @@ def support_code(
     """Load a module of low-level Python for the life of the process; it comes from the disk cache or goes there."""
 
     def make() -> tuple[bytes, Sequence[str]]:
-        text = translate(*sources, prefix=prefix)
+        text = low_level_python.translate(*sources, prefix=prefix)
         return compiler.compile_ir(text, level=0, vectorize=False, codegen_level=codegen_level), exports
 
     key = disk_cache.digest(name, tuple(source.key for source in sources))

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.lazy_modules import LateTable
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.values import (
@@ -121,7 +122,7 @@ def alike(value: Value) -> object:
 
 def form_of(value: Value) -> Form:
     """The form of a value; that of one without parts for classes that have none of their own."""
-    return FORMS.get(class_of_form(value), _WHOLE)
+    return FORMS.find(class_of_form(value)) or _WHOLE
 
 
 def _older(one: ItemV, other: ItemV) -> ItemV:
@@ -170,7 +171,8 @@ def is_number(s: Any, at: ir.Operand, number: int) -> ir.Operand:
 
 _WHOLE = Form(lambda one: (), lambda one, parts: one)
 
-FORMS: dict[type, Form] = {
+FORMS: LateTable[type, Form] = LateTable()
+FORMS |= {
     TupleV: Form(
         lambda one: one.items,
         lambda one, parts: TupleV(parts, one.kind, one.named),

@@ -38,7 +38,7 @@ from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.axis_order import fortran
 from parakeet_py.typed_ir.specialize.containers import array_lists
 from parakeet_py.typed_ir.specialize.forms import form_of, roots_of
-from parakeet_py.typed_ir.specialize.python.attributes import module_value
+from parakeet_py.typed_ir.specialize.python import attributes
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -256,4 +256,4 @@ def import_module(s: Context, module: str, name: str | None, level: int) -> Valu
         value = getattr(found, name)
     except (ImportError, AttributeError) as error:
         raise s.unsupported(str(error)) from None
-    return module_value(s, found, name, value)
+    return attributes.module_value(s, found, name, value)

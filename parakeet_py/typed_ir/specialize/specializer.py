@@ -45,12 +45,16 @@ from parakeet_py.typed_ir.specialize.containers import (
     array_lists,
     constant_tables,
     containers,
+    dynamic_lists,
+    hash_maps,
     joins,
     list_changes,
+    ragged_arrays,
     sorted_lists,
     sorting,
 )
 from parakeet_py.typed_ir.specialize.context import Context
+from parakeet_py.typed_ir.specialize.forms import FORMS
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.opaque import frame_states, opaque
@@ -77,8 +81,10 @@ from parakeet_py.typed_ir.specialize.python import (
     operators,
     procedures,
 )
+from parakeet_py.typed_ir.specialize.python.table import BUILTINS
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.values import (
+    WITH_COLUMNS,
     ArrayV,
     ComprehensionV,
     DictV,
@@ -130,8 +136,8 @@ class Specialization:
         return descriptions(self.opaque_sites)
 
 
-REGISTERED = (builtin_calls, builtin_reductions, sorting, generators, math_calls, operator_calls, sorted_lists)
-"""Modules that add functions to the table of builtins, whether others import them or not."""
+BUILTINS.of_any = (builtin_calls, builtin_reductions, sorting, generators, math_calls, operator_calls, sorted_lists)
+FORMS.of_key = dict(zip(WITH_COLUMNS, (dynamic_lists, array_lists, ragged_arrays, hash_maps), strict=True))
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
 

@@ -14,27 +14,26 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
 from parakeet_py.typed_ir.places import place
+from parakeet_py.typed_ir.specialize import inputs, messages
 from parakeet_py.typed_ir.specialize.containers import (
     array_lists,
+    containers,
     dict_items,
     hash_maps,
     list_changes,
     owned_containers,
     strings,
 )
-from parakeet_py.typed_ir.specialize.containers.containers import list_display, unpack
 from parakeet_py.typed_ir.specialize.containers.list_operators import records_together
-from parakeet_py.typed_ir.specialize.inputs import import_module, read_cell, read_global
-from parakeet_py.typed_ir.specialize.messages import assert_true, format_string, raise_value
 from parakeet_py.typed_ir.specialize.paths import (
     branches,
+    guarded,
     iterator_consumption,
     loops,
     tagged_operations,
     tagged_unions,
 )
-from parakeet_py.typed_ir.specialize.paths.guarded import guarded
-from parakeet_py.typed_ir.specialize.python.attributes import set_attribute
+from parakeet_py.typed_ir.specialize.python import attributes
 from parakeet_py.typed_ir.specialize.restarts import HandBack, Restart, WrittenOut
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -68,9 +67,9 @@ def execute(s: Context, let: ssa.Let) -> list[Value]:
         case ssa.While() as op:
             return loops.specialize_while(s, op)
         case ssa.Guarded() as op:
-            return guarded(s, op)
+            return guarded.specialize_guarded(s, op)
         case ssa.Unpack() as op:
-            return unpack(s, op)
+            return containers.unpack(s, op)
         case ssa.ChangeList() as op:
             return list_changes.change(s, op)
     return [value] if (value := single(s, let)) is not None else []
@@ -160,9 +159,9 @@ def computed(s: Context, op: ssa.Op) -> Value | None:
 def compute(s: Context, op: ssa.Op) -> Value | None:
     match op:
         case ssa.Global(name):
-            return read_global(s, name)
+            return inputs.read_global(s, name)
         case ssa.Free(name):
-            return read_cell(s, name)
+            return inputs.read_cell(s, name)
         case ssa.Binary("add", left, right) if (made := records_together(s, s.value(left), s.value(right))) is not None:
             return made
         case ssa.Binary(name, left, right):
@@ -196,7 +195,7 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
         case ssa.BuildTuple(items, hashed):
             return TupleV(tuple(s.items(items)), "frozenset" if hashed else "tuple")
         case ssa.BuildList(items):
-            return list_display(s, items)
+            return containers.list_display(s, items)
         case ssa.BuildSet(items):
             return hash_maps.new_set(s, s.items(items))
         case ssa.BuildDict(items):
@@ -226,19 +225,19 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
             made = ComprehensionV(kind, source, s.value(element), wanted, flatten)
             return s.as_list(made) if kind == "list" else made
         case ssa.Import(module, name, level):
-            return import_module(s, module, name, level)
+            return inputs.import_module(s, module, name, level)
         case ssa.BuildString(parts):
-            return format_string(s, parts)
+            return messages.format_string(s, parts)
         case ssa.Raise(exception, cause, again):
-            return raise_value(s, s.value(exception), None if cause is None else s.value(cause), again=again)
+            return messages.raise_value(s, s.value(exception), None if cause is None else s.value(cause), again=again)
         case ssa.Assert(condition, message):
-            assert_true(s, condition, message)
+            messages.assert_true(s, condition, message)
             return None
         case ssa.CheckBound(flag, name, free):
             error = ssa.unbound_name(name, free)
             s.check(s.truth(s.value(flag)), type(error).__name__, str(error))
             return None
         case ssa.SetAttribute(obj, name, value):
-            set_attribute(s, s.value(obj), name, s.value(value))
+            attributes.set_attribute(s, s.value(obj), name, s.value(value))
             return None
     raise s.unsupported(f"{type(op).__name__} is not compiled")

@@ -419,6 +419,10 @@ Value = (
 )
 
 
+WITH_COLUMNS = (Columns, Rows, Ragged, MapV)
+"""Classes of forms (see `forms`) that modules of their own in `containers` have the entries of."""
+
+
 def class_of_form(value: Value) -> type:
     """What says how a value is made: its class, or that of the form of a list."""
     return type(value.form) if isinstance(value, ListValue) else type(value)

@@ -24,8 +24,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
-from parakeet_py.typed_ir.passes.checks.checks_before_stores import foresees
-from parakeet_py.typed_ir.passes.checks.deferred_checks import can_wait, outcome, without_checks
+from parakeet_py.typed_ir.passes.checks import checks_before_stores, deferred_checks
 from parakeet_py.typed_ir.passes.loops.collapse import joined_maps
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, fresh_copy, is_const, substitute
 from parakeet_py.typed_ir.semantics import integer_bounds
@@ -81,7 +80,7 @@ class _Parallelizer(Rewriter):
     def foreseen(self, op: ir.For, effects: Effects) -> bool:
         """Whether what may fail in a loop can be found out before anything is stored, as a `Map` does."""
         own = frozenset(_bound(op))
-        return not (effects.fails or effects.overflows) or foresees(op.body, self.aliases, own)
+        return not (effects.fails or effects.overflows) or checks_before_stores.foresees(op.body, self.aliases, own)
 
     # ---- independence ----
 
@@ -160,7 +159,9 @@ class _Parallelizer(Rewriter):
 
     def as_either(self, let: Let, op: ir.For, effects: Effects) -> list[Let] | None:
         """A `Map` for when no iteration would fail, and the loop."""
-        if not (can_wait(op.body) and self.independent(op, effects.writes) and self.foreseen(op, effects)):
+        if not (
+            deferred_checks.can_wait(op.body) and self.independent(op, effects.writes) and self.foreseen(op, effects)
+        ):
             return None
         writer = Writer(let.pos)
         (copy,) = fresh_copy(Block((let,), ())).statements
@@ -171,7 +172,7 @@ class _Parallelizer(Rewriter):
         writer.let(reduced, holds)
         (copy,) = fresh_copy(Block((let,), ())).statements
         assert isinstance(copy.op, ir.For)
-        made = self.as_map(copy, replace(copy.op, body=without_checks(copy.op.body)))
+        made = self.as_map(copy, replace(copy.op, body=deferred_checks.without_checks(copy.op.body)))
         writer.let(ir.If(holds, Block(tuple(made), ()), Block((let,), ())))
         return writer.statements
 
@@ -261,7 +262,7 @@ class _Parallelizer(Rewriter):
 
 def _contribution(body: Block) -> tuple[tuple[Let, ...], tuple[Operand, ...]]:
     """What an iteration would find out."""
-    statements, holds = outcome(body)
+    statements, holds = deferred_checks.outcome(body)
     assert holds is not None
     return statements, (holds,)
 

@@ -21,7 +21,7 @@ from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dict_items
 from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.instances import operators
-from parakeet_py.typed_ir.specialize.opaque.opaque import opaque_truth
+from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -225,7 +225,11 @@ def truth(s: Context, value: Value) -> ir.Operand:
             return truth(s, s.as_list(value))
         case ObjectV():
             source = dict_items.source_of(s, value)
-            return opaque_truth(s, value) if source is None else ir.Const(bool(dict_items.keys_of(s, source)), PYBOOL)
+            return (
+                opaque.opaque_truth(s, value)
+                if source is None
+                else ir.Const(bool(dict_items.keys_of(s, source)), PYBOOL)
+            )
     raise s.unsupported(f"the truth of {s.describe(value)}")
 
 

@@ -34,7 +34,7 @@ class _Operand:
     may_descend: tuple[bool, ...]
 
 
-def gather_store_order(
+def order_of(
     s: Context,
     target: ArrayV,
     gathers: Sequence[ArrayV],

@@ -17,10 +17,10 @@ from parakeet_py.base.types import INT64, PYBOOL, PYINT, Array, Scalar, is_integ
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize.arrays import gather_store_order
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, keep_imaginary, store_array, store_cast
 from parakeet_py.typed_ir.specialize.arrays.axis_order import Order, canonical, merged_order, view_order
 from parakeet_py.typed_ir.specialize.arrays.elementwise import broadcast_extents, generate, load_broadcast, shape_text
-from parakeet_py.typed_ir.specialize.arrays.gather_store_order import gather_store_order
 from parakeet_py.typed_ir.specialize.arrays.index_entries import (
     Entry,
     Fixed,
@@ -354,7 +354,7 @@ def _write_gather(
         gathers = [entry.array for entry in plan.entries if isinstance(entry, Gather)]
         shape = list(zip(extents, plan.nonunit, strict=True))
         index_axes = range(plan.place, plan.place + len(plan.gather_extents))
-        order = gather_store_order(s, array, gathers, value, shape, index_axes)
+        order = gather_store_order.order_of(s, array, gathers, value, shape, index_axes)
         if value.roots & array.roots:
             value = copy_array(s, value)
     kind = Scalar(array.dtype)

@@ -19,8 +19,7 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, stor
 from parakeet_py.typed_ir.specialize.arrays.elementwise import Body, elementwise
 from parakeet_py.typed_ir.specialize.arrays.exact_ufuncs import exact_loop
 from parakeet_py.typed_ir.specialize.arrays.scalar_functions import Loop, scalar_loop
-from parakeet_py.typed_ir.specialize.python import long_ints
-from parakeet_py.typed_ir.specialize.python.python_scalars import python_binary
+from parakeet_py.typed_ir.specialize.python import long_ints, python_scalars
 from parakeet_py.typed_ir.specialize.values import ArrayV, NeverV, ScalarV, TupleV, Value
 
 if TYPE_CHECKING:
@@ -189,7 +188,7 @@ def binary(s: Context, op: str, left: Value, right: Value) -> Value:
     left, right = long_ints.beside(left, right), long_ints.beside(right, left)
     left, right = s.numeric(left), s.numeric(right)
     if isinstance(left, ScalarV) and isinstance(right, ScalarV) and left.python and right.python:
-        return python_binary(s, op, left, right)
+        return python_scalars.python_binary(s, op, left, right)
     if op == "pow" and isinstance(left, ArrayV) and left.dtype == "bool" and _is_two(s, right):
         return call_ufunc(s, np.square, [left])
     shortcut = powers.shortcut(left, right) if op == "pow" else None

@@ -14,11 +14,10 @@ from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, new_array, store_array
 from parakeet_py.typed_ir.specialize.arrays.convert import check_numbers, check_some
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
-from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, ragged_arrays
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form
@@ -131,7 +130,7 @@ def subscript(s: Context, value: ListValue, index: Value) -> Value:
         number = s.numeric(index)
         if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
             raise s.unsupported(f"{s.describe(index)} as an index of a list")
-        position = check_index(s, number, value.array.extents[0], 0, message="list index out of range")
+        position = index_entries.check_index(s, number, value.array.extents[0], 0, message="list index out of range")
         return item_of(s, value, indexing.read(s, value.array, ScalarV(position)))
     found = indexing.read(s, value.array, index)
     assert isinstance(found, ArrayV)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import (
     copy_array,
     encoded,
@@ -30,7 +30,6 @@ from parakeet_py.typed_ir.specialize.arrays.array_store import (
     store_leaves,
 )
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
-from parakeet_py.typed_ir.specialize.arrays.index_entries import item_place, position
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import nested_lists, ragged_arrays
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form, is_list
@@ -294,7 +293,7 @@ def plain_item_at(s: Context, grown: ListValue, index: ir.Operand) -> Value:
 
 def subscript(s: Context, grown: ListValue, index: Value) -> Value:
     if not isinstance(index, SliceV):
-        return item_at(s, grown, position(s, grown.length.operand, index, "list index out of range"))
+        return item_at(s, grown, index_entries.position(s, grown.length.operand, index, "list index out of range"))
     instance_lists.must_stay(s, grown.item)
     columns = []
     for column in grown.columns:
@@ -388,7 +387,7 @@ def extend(s: Context, grown: ListValue, items: Value) -> ListValue:
 
 def insert(s: Context, grown: ListValue, index: Value, item: Value) -> ListValue:
     b = s.builder
-    length, place = grown.length.operand, item_place(s, index)
+    length, place = grown.length.operand, index_entries.item_place(s, index)
     place = b.select(b.prim("lt", place, ZERO, type=PYBOOL), b.max0(b.prim("add", place, length)), place)
     place = b.index_min(place, length)
     columns = with_room(s, grown, ONE)
@@ -418,7 +417,7 @@ def pop(s: Context, grown: ListValue, index: Value | None, empty: str = "pop fro
         last = _counted(s, length, ir.Const(-1, PYINT))
         item, pools = nested_lists.popped(s, grown, item_at(s, grown, last))
         return item, replace(grown, length=ScalarV(last), pools=pools)
-    place = position(s, grown.length.operand, index, "pop index out of range")
+    place = index_entries.position(s, grown.length.operand, index, "pop index out of range")
     item = item_at(s, grown, place)
     return item, without(s, grown, place)
 
@@ -438,7 +437,7 @@ def _move(s: Context, columns: Sequence[ArrayV], source: ir.Operand, target: ir.
 
 
 def replace_item(s: Context, grown: ListValue, index: Value, item: Value) -> ListValue:
-    place = position(s, grown.length.operand, index, "list assignment index out of range")
+    place = index_entries.position(s, grown.length.operand, index, "list assignment index out of range")
     return _stored(s, grown, place, item)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.base.lazy_modules import LateTable
 from parakeet_py.base.types import DTYPES, PYBOOL, PYINT, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 Handler = Callable[..., Value]
-HANDLERS: dict[int, Handler] = {}
+HANDLERS: LateTable[int, Handler] = LateTable()
 
 
 def handles(word: Any) -> Callable[[Handler], Handler]:

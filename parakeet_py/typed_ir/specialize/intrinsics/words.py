@@ -5,4 +5,6 @@ from __future__ import annotations
 from parakeet_py.typed_ir.specialize.intrinsics import operators, queries, views
 from parakeet_py.typed_ir.specialize.intrinsics.table import HANDLERS
 
+HANDLERS.of_any = (operators, queries, views)
+
 __all__ = ["HANDLERS", "operators", "queries", "views"]

@@ -126,7 +126,7 @@ class Guard:
         return found
 
 
-def guarded(s: Context, op: ssa.Guarded) -> list[Value]:
+def specialize_guarded(s: Context, op: ssa.Guarded) -> list[Value]:
     """Execute a guarded statement."""
     own = tuple(_classes(s, s.value(operand)) for operand in op.classes)
     around = s.guards[-1] if s.guards else None  # of a function that has called this one

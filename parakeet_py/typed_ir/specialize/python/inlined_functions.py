@@ -25,7 +25,7 @@ def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
         function = getattr(function, "__wrapped__", None)
     if not isinstance(function, types.FunctionType):
         return None
-    if id(target) in HANDLERS or registry.is_static(target) or target in BUILTINS:
+    if HANDLERS.find(id(target)) or registry.is_static(target) or BUILTINS.find(target):
         return None
     if registry.function_for(target) is not None:
         return None

@@ -123,7 +123,7 @@ def _of_instances(s: Context, target: Any, args: list[Value], kwargs: dict[str, 
 
 def _intrinsic(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A word of the accelerated language."""
-    handler = HANDLERS.get(id(target))
+    handler = HANDLERS.find(id(target))
     return None if handler is None else handler(s, *args, **kwargs)
 
 
@@ -184,7 +184,7 @@ def _builtin(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value
 
 def _handler_of(target: Any) -> Callable[..., Value] | None:
     try:
-        return BUILTINS.get(target)
+        return BUILTINS.find(target)
     except TypeError:
         return None
 

@@ -29,8 +29,7 @@ from parakeet_py.typed_ir.specialize.containers import (
 from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists, instances, operators
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_passed_on
-from parakeet_py.typed_ir.specialize.python import long_ints
-from parakeet_py.typed_ir.specialize.python.python_scalars import python_unary
+from parakeet_py.typed_ir.specialize.python import long_ints, python_scalars
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -326,5 +325,5 @@ def unary_operator(s: Context, op: str, value: Value) -> Value:
     convert.must_not_be_container(s, value, f"unary {op}")
     number = s.numeric(value)
     if isinstance(number, ScalarV) and number.python:
-        return python_unary(s, op, number)
+        return python_scalars.python_unary(s, op, number)
     return call_ufunc(s, UNARY_UFUNCS[op], [number])

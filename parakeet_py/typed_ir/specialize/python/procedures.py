@@ -47,7 +47,7 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     types_of,
     varying,
 )
-from parakeet_py.typed_ir.specialize.python.shared_state import State, Unfit
+from parakeet_py.typed_ir.specialize.python import shared_state
 from parakeet_py.typed_ir.specialize.restarts import Sequential
 from parakeet_py.typed_ir.specialize.results import stored_params
 from parakeet_py.typed_ir.specialize.values import (
@@ -88,7 +88,7 @@ class Procedure:
     in_body: int
     inside: int
     shared: dict[int, int]
-    state: State
+    state: shared_state.State
     result: Template = None
     stores: tuple[int, ...] = ()
     function: ir.Function | None = None
@@ -105,7 +105,7 @@ def called(s: Context, frame: Frame, *, must: bool = False) -> Value | None:
     values = _given(frame)
     try:
         templates, memory = _signature(s, values)
-    except Unfit:
+    except shared_state.Unfit:
         return None
     for made in known:
         if _all_same(made.params, templates) and (made in s.procedures.active or made.state.takes(s)):
@@ -114,7 +114,7 @@ def called(s: Context, frame: Frame, *, must: bool = False) -> Value | None:
         before = _given(one)
         try:
             same = _all_same(_signature(s, before)[0], templates)
-        except Unfit:
+        except shared_state.Unfit:
             continue
         if same and not any(map(_progresses, before, values)):
             must = True
@@ -222,7 +222,7 @@ def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> Templ
             return Structure(lent, (_template(lent.array, placed),))
         case TupleV() | InstanceV() | TextV() | CharV() | ClosureV() | SliceV() | RangeV() | VariantV():
             return Structure(value, tuple(_template(part, placed) for part in parts_of(value)))
-    raise Unfit
+    raise shared_state.Unfit
 
 
 def _arrays(values: Iterable[Value]) -> Iterator[ArrayV]:
@@ -265,7 +265,9 @@ def _made(s: Context, frame: Frame, templates: tuple[Template, ...]) -> Procedur
     name = re.sub(r"\W", "_", frame.function.name)
     numbers = {root for one in _array_templates(templates) for root in one.roots if root <= _PLACES}
     shared = {number: s.memory.new_root() for number in sorted(numbers, reverse=True)}
-    state = State.of(s, _given(frame), frozenset(root for array in _arrays(_given(frame)) for root in array.roots))
+    state = shared_state.State.of(
+        s, _given(frame), frozenset(root for array in _arrays(_given(frame)) for root in array.roots)
+    )
     inside = s.memory.new_root()  # and all that comes after it
     number = 1 + len(s.procedures.all)
     procedure = Procedure(
@@ -316,7 +318,7 @@ def _round(s: Context, procedure: Procedure) -> bool:
             raise s.unsupported("a recursion that gives a view that cannot be compiled")
         try:
             template = _result(s, value, procedure.inside)
-        except Unfit:
+        except shared_state.Unfit:
             raise s.unsupported(f"a recursion that gives {s.describe(value)}") from None
         if state.sources and template is not None:
             ended = state.values(s)

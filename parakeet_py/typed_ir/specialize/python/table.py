@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from parakeet_py.base.lazy_modules import LateTable
 from parakeet_py.typed_ir.specialize.values import Value
 
-BUILTINS: dict[Any, Callable[..., Value]] = {}
+BUILTINS: LateTable[Any, Callable[..., Value]] = LateTable()
 
 
 def builtin(*targets: Any) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
