@@ -1,4 +1,4 @@
-"""Settings: one frozen dataclass, read from PARAKEET_* variables, changed with `options(...)`.
+"""Settings: one frozen record, read from PARAKEET_* variables, changed with `options(...)`.
 
 The environment is read once, when the first setting is asked for (`reload()` reads it again).  `options(...)` is a
 context manager that changes settings for the code inside it, in the current thread (or task) only: the changed
@@ -22,18 +22,19 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
 from parakeet_py.base import machine
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 
 MAX_THREADS = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Config:
     """All settings.  `None` means "decide yourself".
 

@@ -15,7 +15,7 @@ import ast
 import copy
 from typing import TypeVar
 
-from parakeet_py.frontend.desugar.exceptions import place
+from parakeet_py.frontend.desugar.nodes import place
 from parakeet_py.frontend.ownership.changes import changed_by
 from parakeet_py.frontend.syntax_walk import walk
 

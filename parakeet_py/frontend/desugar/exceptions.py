@@ -29,11 +29,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from parakeet_py.frontend.desugar.caught_names import bound_in, names_read_elsewhere, unbound
 from parakeet_py.frontend.desugar.caught_steps import ITEM_OF, STEPS, iterator_names, may_be_iterator
-from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, TryBody
+from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, TryBody, listed, place
 from parakeet_py.frontend.source.scopes import falls_through
 from parakeet_py.frontend.syntax_walk import walk
 
@@ -347,22 +347,6 @@ def _bound(node: ast.stmt) -> list[str]:
 def _is_other(node: ast.expr, names: set[str]) -> bool:
     """Is this a name, and none of these?"""
     return isinstance(node, ast.Name) and node.id not in names
-
-
-def listed(made: Any) -> list[ast.stmt]:
-    """What a transformer has made of a statement: one, or several."""
-    return made if isinstance(made, list) else [made]
-
-
-_S = TypeVar("_S", bound=ast.AST)
-
-
-def place(node: _S, where: ast.AST) -> _S:
-    """The node, with a position for all parts that have none."""
-    for inner in walk(node):
-        if isinstance(inner, ast.stmt | ast.expr) and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, where)
-    return node
 
 
 def negated(node: ast.expr) -> ast.expr:

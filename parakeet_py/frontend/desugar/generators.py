@@ -17,7 +17,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from parakeet_py.frontend.desugar.exceptions import place
+from parakeet_py.frontend.desugar.nodes import place
 from parakeet_py.frontend.syntax_walk import children, walk
 
 _N = TypeVar("_N", bound=ast.AST)

@@ -22,7 +22,7 @@ import copy
 import functools
 from typing import Any, TypeVar
 
-from parakeet_py.frontend.desugar.exceptions import listed, place
+from parakeet_py.frontend.desugar.nodes import listed, place
 from parakeet_py.frontend.syntax_walk import walk
 
 _N = TypeVar("_N", bound=ast.AST)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import ast
+from typing import Any, TypeVar
+
+from parakeet_py.frontend.syntax_walk import walk
+
+_S = TypeVar("_S", bound=ast.AST)
 
 CONTENTS = ".cell_contents"
 """What follows the name of a cell in that of its contents (see `cells`)."""
@@ -40,3 +45,16 @@ class TryBody(ast.stmt):
 
     _fields = ("body",)
     body: list[ast.stmt]
+
+
+def listed(made: Any) -> list[ast.stmt]:
+    """What a transformer has made of a statement: one, or several."""
+    return made if isinstance(made, list) else [made]
+
+
+def place(node: _S, where: ast.AST) -> _S:
+    """The node, with a position for all parts that have none."""
+    for inner in walk(node):
+        if isinstance(inner, ast.stmt | ast.expr) and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, where)
+    return node

@@ -22,7 +22,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from parakeet_py.frontend.desugar.exceptions import place
+from parakeet_py.frontend.desugar.nodes import place
 from parakeet_py.frontend.syntax_walk import walk
 
 _N = TypeVar("_N", bound=ast.AST)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
-from parakeet_py.frontend.desugar.exceptions import place
+from parakeet_py.frontend.desugar.nodes import place
 
 _CONVERSION = re.compile(r"%(?:%|(?P<left>-?)(?P<width>(?:[1-9]\d{0,2})?)(?:\.(?P<precision>\d{1,3}))?(?P<kind>[sra]))")
 

@@ -17,14 +17,16 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import grammar
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ownership.aliases import SPECIAL
 from parakeet_py.frontend.ownership.changes import FUNCTIONS, GIVING, Change, change_of
-from parakeet_py.frontend.ownership.lifetimes import Lifetimes, Place
 from parakeet_py.frontend.ownership.objects import CONTENTS, Objects
+
+if TYPE_CHECKING:
+    from parakeet_py.frontend.ownership.lifetimes import Lifetimes, Place
 
 _SECOND: Any = itemgetter(1)  # stands for itself among literals
 _MAKERS = ssa.BuildList | ssa.BuildDict | ssa.BuildSet | ssa.Comprehension | ssa.Call | ssa.Binary | ssa.Subscript
@@ -37,8 +39,9 @@ def with_changes_as_values(function: ssa.Function) -> ssa.Function:
     objects = Objects(function)
     if not objects.changes and not objects.has_special:
         return function
-    lifetimes = Lifetimes(objects)
-    return _Functions(objects, lifetimes).rewritten(function)
+    from parakeet_py.frontend.ownership import lifetimes  # most functions have no such containers
+
+    return _Functions(objects, lifetimes.Lifetimes(objects)).rewritten(function)
 
 
 def _may_have_some(function: ssa.Function) -> bool:

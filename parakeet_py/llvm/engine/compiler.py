@@ -27,11 +27,10 @@ from typing import Any
 
 from parakeet_py.base.errors import CodegenError
 from parakeet_py.base.machine import JIT_LINK
-from parakeet_py.llvm.engine import c_symbols, object_loader, perf_symbols, procedure_objects
+from parakeet_py.llvm.engine import c_symbols, object_loader, perf_symbols, procedure_objects, split_module
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.engine.llvm_library import Library, Module, TargetMachine, library, optimize, text_of
 from parakeet_py.llvm.engine.object_loader import LoadedCode, LoadError, UnsupportedObject
-from parakeet_py.llvm.engine.split_module import divide
 
 __all__ = ["CodegenError", "HostInfo", "compile_divided", "compile_ir", "emit_assembly", "host", "load", "optimized_ir"]
 
@@ -185,7 +184,11 @@ def compile_divided(
     CodegenError
         As `compile_ir` does.
     """
-    parts = [text] if most < 2 or quick or not object_loader.supported() else divide(text, min(most, MOST_PARTS))
+    parts = (
+        [text]
+        if most < 2 or quick or not object_loader.supported()
+        else split_module.divide(text, min(most, MOST_PARTS))
+    )
     found = {one: procedure_objects.find(one) for one in library}
     missing = [one for one, code in found.items() if code is None]
     made = _compile_all([*parts, *missing], most, level, vectorize, len(parts) if quick else 0)

@@ -26,7 +26,7 @@ from parakeet_py.signature.results import (
 )
 from parakeet_py.signature.specs import Source, text_of
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays.strided import with_steps
+from parakeet_py.typed_ir.specialize.arrays import strided
 from parakeet_py.typed_ir.specialize.containers import (
     array_lists,
     list_objects,
@@ -112,7 +112,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
         case ArrayV(var):
             s.shadows.result(value, s.arguments.param_roots)
             view = isinstance(s.builder.definition.get(var), ir.AnyView)
-            made = leaf(with_steps(s, var), "array", value.dtype, False, value.rank, value if view else None)
+            made = leaf(strided.with_steps(s, var), "array", value.dtype, False, value.rank, value if view else None)
             return replace(made, view=view, readonly=value.readonly and var not in s.arguments.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)

@@ -8,10 +8,8 @@ in the size of the program.
 from __future__ import annotations
 
 from parakeet_py.typed_ir.ir import PARALLEL, Function
+from parakeet_py.typed_ir.passes.fusion import horizontal, snapshots, vertical
 from parakeet_py.typed_ir.passes.fusion.array_ssa import stores_to_values
-from parakeet_py.typed_ir.passes.fusion.horizontal import fuse_horizontally
-from parakeet_py.typed_ir.passes.fusion.snapshots import narrow_snapshots
-from parakeet_py.typed_ir.passes.fusion.vertical import fuse_vertically
 from parakeet_py.typed_ir.passes.scalar.cse import eliminate_common_subexpressions
 from parakeet_py.typed_ir.passes.scalar.dce import eliminate_dead_code
 
@@ -25,12 +23,12 @@ def fuse(function: Function) -> Function:
     for number in range(_MOST_ROUNDS):
         before = function
         function = stores_to_values(function)
-        fused = fuse_vertically(function, deferring=number == 0)
+        fused = vertical.fuse_vertically(function, deferring=number == 0)
         if fused is not function:
             function = eliminate_dead_code(eliminate_common_subexpressions(fused))
         if number < 2:  # what did not help then would be undone and done again
-            function = narrow_snapshots(function)
-        merged = fuse_horizontally(function)
+            function = snapshots.narrow_snapshots(function)
+        merged = horizontal.fuse_horizontally(function)
         if merged is not function:
             function = eliminate_dead_code(eliminate_common_subexpressions(merged))
         if function is before and number:

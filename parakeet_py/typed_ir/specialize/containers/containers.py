@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base.types import PYBOOL, PYINT, is_integer
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.arrays.flags import flag_at
-from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index, slice_bounds
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import (
     constant_tables,
@@ -27,8 +26,8 @@ from parakeet_py.typed_ir.specialize.containers.array_lists import item_of
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of
 from parakeet_py.typed_ir.specialize.instances import instances
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, loops, tagged_unions
+from parakeet_py.typed_ir.specialize.python import named_tuples
 from parakeet_py.typed_ir.specialize.python.calls import library_subscript
-from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -141,7 +140,7 @@ def _part_of_range(s: Context, value: RangeV, length: ir.Operand, index: SliceV)
         raise s.unsupported("slice step cannot be zero")
     start, stop = (
         ScalarV(b.index_add(value.start.operand, b.index_mul(value.step.operand, place)))
-        for place in slice_bounds(s, length, index, step)
+        for place in index_entries.slice_bounds(s, length, index, step)
     )
     return RangeV(start, stop, ScalarV(b.index_mul(value.step.operand, ir.Const(step, PYINT))))
 
@@ -169,7 +168,7 @@ def unpack(s: Context, op: ssa.Unpack) -> list[Value]:
     value = tagged_unions.sole(s, s.shown(op.object), "cannot unpack non-iterable NoneType object")
     wanted = op.before + op.after
     if isinstance(value, ObjectV):
-        value = named_fields(s, value) or value
+        value = named_tuples.named_fields(s, value) or value
     array = array_of(value)
     if array is not None and array.rank > 0 and iterables.static_items(value) is None and not op.star:
         extent, expected = array.extents[0], ir.Const(wanted, PYINT)
@@ -214,7 +213,7 @@ def _unpack_with_star(s: Context, op: ssa.Unpack, value: Value, length: ir.Opera
 
 def subscript(s: Context, value: Value, index: Value) -> Value:
     if isinstance(value, ObjectV):
-        value = named_fields(s, value) or value
+        value = named_tuples.named_fields(s, value) or value
     of_form = form_of(value).subscript
     if of_form is not None:
         return of_form(s, value, index)
@@ -247,7 +246,7 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
             if not isinstance(number, ScalarV) or not (is_integer(number.dtype) or number.type == PYBOOL):
                 raise s.hand_back(f"{s.describe(index)} as an index of a range")
             b = s.builder
-            position = check_index(s, number, length, 0, message="range object index out of range")
+            position = index_entries.check_index(s, number, length, 0, message="range object index out of range")
             return ScalarV(b.index_add(start.operand, b.index_mul(step.operand, position)))
         case TextV() | CharV():
             return strings.subscript(s, value, index)
@@ -280,7 +279,7 @@ def _tuple_item(s: Context, value: TupleV, index: Value) -> Value:
             if not (is_integer(number.dtype) or number.type == PYBOOL):
                 raise s.unsupported(f"{s.describe(index)} as an index of a {value.kind}")
             count = ir.Const(len(value.items), PYINT)
-            place = check_index(s, number, count, 0, message=f"{value.kind} index out of range")
+            place = index_entries.check_index(s, number, count, 0, message=f"{value.kind} index out of range")
             return as_scalar_like(s, indexing.read(s, as_array_of(s, value), ScalarV(place)), value.items[0])
         integer = is_integer(number.dtype) or number.type == PYBOOL
         if integer and value.named is None and not is_demandable(s, number.operand):
@@ -288,7 +287,7 @@ def _tuple_item(s: Context, value: TupleV, index: Value) -> Value:
             found = constant_tables.item_at(s, value)
             if found is not None:
                 count = ir.Const(len(value.items), PYINT)
-                return found(check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
+                return found(index_entries.check_index(s, number, count, 0, message=f"{value.kind} index out of range"))
             s.rollback(mark)
             plain = all(isinstance(item, ArrayV | ScalarV | TaggedScalar | Static) for item in value.items)
             if value.kind == "tuple" and plain and 0 < len(value.items) <= FEW:
@@ -303,7 +302,7 @@ def _tuple_item(s: Context, value: TupleV, index: Value) -> Value:
 def _one_of(s: Context, value: TupleV, number: ScalarV) -> Value:
     """The item at a place that is known when the program runs, by tests: `(even, odd)[k % 2]`."""
     count = ir.Const(len(value.items), PYINT)
-    place = check_index(s, number, count, 0, message=f"{value.kind} index out of range")
+    place = index_entries.check_index(s, number, count, 0, message=f"{value.kind} index out of range")
 
     def from_(first: int) -> list[Value]:
         if first == len(value.items) - 1:

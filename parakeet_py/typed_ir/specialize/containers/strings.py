@@ -15,8 +15,7 @@ import numpy as np
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.signature.facts import Characters
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import indexing
-from parakeet_py.typed_ir.specialize.arrays.index_entries import check_index
+from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -63,7 +62,7 @@ def subscript(s: Context, text: Value, index: Value) -> Value:
     number = s.numeric(index)
     if not isinstance(number, ScalarV) or not (number.python and number.dtype in ("int64", "bool")):
         raise s.unsupported(f"{s.describe(index)} as an index of a string")
-    place = check_index(s, number, text.codes.extents[0], 0, message="string index out of range")
+    place = index_entries.check_index(s, number, text.codes.extents[0], 0, message="string index out of range")
     return char_at(s, text, place)
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
-from parakeet_py.typed_ir.specialize.paths.guarded import after_branch
-from parakeet_py.typed_ir.specialize.paths.guarded import side as guarded_side
+from parakeet_py.typed_ir.specialize.paths import guarded
 from parakeet_py.typed_ir.specialize.paths.sides import Side, joined
 from parakeet_py.typed_ir.specialize.values import NeverV, Value
 
@@ -33,8 +32,8 @@ def branch(
 ) -> list[Value]:
     """Emit an `If` whose two sides are given as functions that return their values."""
     if s.guards and s.guards[-1].is_open(s):
-        with_exits = _branch(s, condition, lambda: guarded_side(s, then), lambda: guarded_side(s, orelse))
-        return after_branch(s, with_exits)
+        with_exits = _branch(s, condition, lambda: guarded.side(s, then), lambda: guarded.side(s, orelse))
+        return guarded.after_branch(s, with_exits)
     return _branch(s, condition, then, orelse)
 
 

@@ -9,7 +9,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays.indexing import read
+from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import strings
 from parakeet_py.typed_ir.specialize.forms import form_of
@@ -95,7 +95,7 @@ def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Ope
                 size = b.index_mul(size, extent)
             return ZERO, size, ONE, lambda index: s.call_library("flat_item", [array, ScalarV(index)])
         case ArrayV() as whole:
-            return ZERO, whole.extents[0], ONE, lambda index: read(s, whole, ScalarV(index))
+            return ZERO, whole.extents[0], ONE, lambda index: indexing.read(s, whole, ScalarV(index))
         case IteratorV("enumerate", (first, inner)):
             length, item_at = positions(s, inner)
             assert isinstance(first, ScalarV)

@@ -24,6 +24,7 @@ from parakeet_py.signature.attribute_sources import (
 )
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize import messages
 from parakeet_py.typed_ir.specialize.arrays import shape_changes
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.flags import array_flag
@@ -41,7 +42,6 @@ from parakeet_py.typed_ir.specialize.containers import (
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
 from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
-from parakeet_py.typed_ir.specialize.messages import arguments_of_error
 from parakeet_py.typed_ir.specialize.python import named_tuples, random_generators
 from parakeet_py.typed_ir.specialize.python.known_calls import call_registered, registered_body
 from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
@@ -109,7 +109,7 @@ def attribute(s: Context, value: Value, name: str) -> Value:
         case ErrorV(_, str() as message, args) if name == "args":
             if value.exception is KeyError and args:
                 raise s.unsupported("the key of a KeyError")
-            return TupleV(tuple(arguments_of_error(message, args)))
+            return TupleV(tuple(messages.arguments_of_error(message, args)))
     raise s.unsupported(f".{name} of {s.describe(value)}")
 
 

@@ -13,21 +13,19 @@ import numpy as np
 from parakeet_py import operators
 from parakeet_py.base.errors import KEY, UnsupportedError, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
-from parakeet_py.frontend.desugar.lru_cache import CACHES, check_cache
+from parakeet_py.frontend.desugar import lru_cache
 from parakeet_py.signature.attribute_sources import in_class
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import convert
+from parakeet_py.typed_ir.specialize import messages
+from parakeet_py.typed_ir.specialize.arrays import convert, views
 from parakeet_py.typed_ir.specialize.arrays.elementwise import scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
-from parakeet_py.typed_ir.specialize.arrays.views import size_of
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
-from parakeet_py.typed_ir.specialize.messages import format_values, is_text, text_of_error
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, tagged_scalars
-from parakeet_py.typed_ir.specialize.python import long_ints
-from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
+from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
 from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import (
@@ -85,11 +83,11 @@ def _len(s: Context, value: Value) -> Value:
         case ArrayV():
             return ScalarV(value.extents[0])
         case MethodV(ArrayV() as array, "flat"):
-            return ScalarV(size_of(s, array))
+            return ScalarV(views.size_of(s, array))
         case RangeV():
             return ScalarV(iterables.range_length(s, value))
         case ObjectV():
-            fields = named_fields(s, value)
+            fields = named_tuples.named_fields(s, value)
             if fields is None:
                 raise s.hand_back("len of an object")
             return py(len(fields.items))
@@ -256,9 +254,9 @@ def _cell(s: Context, value: Value = NONE) -> Value:
     return assigned_attributes.new_cell(s, value)
 
 
-@builtin(check_cache)
+@builtin(lru_cache.check_cache)
 def _check_cache(s: Context, decorator: Value) -> Value:
-    if not isinstance(decorator, Static) or not any(decorator.object is one for one in CACHES):
+    if not isinstance(decorator, Static) or not any(decorator.object is one for one in lru_cache.CACHES):
         raise s.unsupported("a decorator that is not that of functools")
     return NONE
 
@@ -444,13 +442,13 @@ def _str(s: Context, value: Value | None = None) -> Value:
         case None:
             return Static("")
         case ErrorV():
-            return text_of_error(s, value)
+            return messages.text_of_error(s, value)
         case MessageV() | Static(str()):
             return value
         case Static(None):
             return Static("None")
         case ScalarV():
-            return format_values(s, [(value, "s", "")])  # what NumPy formats otherwise
+            return messages.format_values(s, [(value, "s", "")])  # what NumPy formats otherwise
     raise s.hand_back("str is not compiled")
 
 
@@ -541,13 +539,13 @@ def _round(s: Context, value: Value, digits: Value | None = None) -> Value:
 
 def build_exception(s: Context, kind: type[BaseException], args: list[Value]) -> Value:
     """An exception object: at most one argument, a message. Python makes those that are no failure of a check."""
-    if s.guards and s.guards[-1].may_make(s, kind) and not (len(args) == 1 and is_text(args[0])):
+    if s.guards and s.guards[-1].may_make(s, kind) and not (len(args) == 1 and messages.is_text(args[0])):
         return ErrorV(kind, None)
     if name_of_exception(kind) is None:
         raise s.hand_back(f"{kind.__name__} cannot be found by its name")
     if not args:
         return ErrorV(kind, "")
-    if not (s.frame.namespace.trusted or is_text(args[0])):
+    if not (s.frame.namespace.trusted or messages.is_text(args[0])):
         raise s.hand_back(f"{kind.__name__} with an argument that is no text")
     if len(args) > 1:
         raise s.hand_back(f"{kind.__name__} with several arguments")
