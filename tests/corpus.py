@@ -419,7 +419,7 @@ def _same_sharing(expected: Outcome, actual: Outcome, identity: bool) -> None:
     arguments = len([*leaves_of(expected.args)])
     for i in range(arguments, len(want_all)):
         for j in range(i):
-            # Two views of one argument may be one object, and two empty arrays: nobody can write one without the other.
+            # Two views of one argument may be one object, and two empty arrays: one is not written without the other.
             views = j >= arguments and (
                 want_all[i].size == 0 or any(np.may_share_memory(want_all[i], x) for x in want_all[:arguments])
             )
@@ -427,7 +427,7 @@ def _same_sharing(expected: Outcome, actual: Outcome, identity: bool) -> None:
                 _relation(arrays[i], arrays[j], not views and (identity or j < arguments))
                 for arrays in (want_all, got_all)
             )
-            if not identity and j >= arguments:  # what nobody sees of new arrays may be compact
+            if not identity and j >= arguments:  # what no program sees of new arrays may be compact
                 want, got = (text.partition("(")[0] for text in (want, got))
             if want != got:
                 other = f"argument array {j}" if j < arguments else f"result array {j - arguments}"

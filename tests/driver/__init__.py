@@ -2,7 +2,7 @@
 
 With it those packages run themselves, so what they are asked for is shown to be what they take. `load()` puts a library
 of the driver's name into the process, before anything of CUDA's packages is imported, and so once and for all: tests do
-that in processes of their own. It is as strict as a GPU may be: a stream does nothing until somebody waits for it;
+that in processes of their own. It is as strict as a GPU may be: a stream does nothing until a thread waits for it;
 pinned memory of the host is read and written when it is due; what is asked of a stream of another context than the
 current one, or of one that is being captured, is an error; a kernel that faults takes its context along.
 """

@@ -91,7 +91,7 @@ class Graph:
 
 
 class Kept:
-    """Something of the host's that is let go when nobody refers to it."""
+    """Something of the host's that is let go when nothing refers to it."""
 
     def __init__(self, what: int, destroy: Callable[[int], None], count: int) -> None:
         self.what, self.destroy, self.count = what, destroy, count

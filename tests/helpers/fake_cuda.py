@@ -2,7 +2,7 @@
 emulator.
 
 It has the signatures of cuda.core 1.2 and refuses what that would refuse: streams that are not passed by keyword,
-kernel arguments that are no ctypes numbers. Kernels run when somebody waits, so that faults come late, as on a GPU, and
+kernel arguments that are no ctypes numbers. Kernels run when a thread waits, so that faults come late, as on a GPU, and
 a fault takes the context along.
 """
 
@@ -45,7 +45,7 @@ current: list[Any] = [None]  # the context that calls are for
 
 
 class Context:
-    """One device's state: work that nobody has waited for, the error that has ended it."""
+    """One device's state: work that no thread has waited for, the error that has ended it."""
 
     def __init__(self, memory: int) -> None:
         self.device = emulator.Device(memory_bytes=memory)

@@ -5,7 +5,7 @@ know three things: that they are of that kind, where their arrays are, and what 
 what decides everything else: the settings, the layout of each array and how they share memory, the values of numbers
 (but for those floats that only kernels see), of what is global, and on teams which bytes are valid in which memory.
 
-Nobody waits for such a call: its results are ordered by the streams of their devices, and whoever looks at them waits.
+No thread waits for such a call: its results are ordered by the streams of their devices, and what reads them waits.
 A call with checks waits for them, as its exception is raised where it was made; what has failed goes the long way,
 where nothing has been stored.
 """

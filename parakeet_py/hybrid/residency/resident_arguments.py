@@ -12,7 +12,7 @@ dicts and objects.
 
 Work is ordered by the device's own stream: before the call it waits for the arguments' producers. A call with arrays of
 other libraries or of the host waits for it in the end, so that what others do with them comes later; one with
-`DeviceArray`s only does not: whoever looks at them waits, or lets a stream wait.
+`DeviceArray`s only does not: what looks at them waits, or lets a stream wait.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Residents:
             return
         if self.foreign or self.of_host:
             device.synchronize()
-        else:  # whoever looks at the results waits
+        else:  # what looks at the results waits
             device.submit()
 
     def _grouped(self, found: Mapping[int, tuple[Any, Interface]]) -> dict[int, tuple[Any, DeviceArray]]:

@@ -49,7 +49,7 @@ class Named(NamedTuple):
 
 
 def wanted() -> str:
-    """Who is told: "map", "jitdump", "gdb" or nobody."""
+    """What is told of symbols: "map", "jitdump", "gdb", or nothing ("")."""
     asked = config.current().perf
     active = getattr(sys, "is_stack_trampoline_active", None)
     return asked or ("map" if active is not None and active() else "")

@@ -360,7 +360,7 @@ def join(ctx: ptr, chunks: i32):
                 done = atomic_load(finished.i32, "seq_cst")
             atomic_store(waiting.i32, 0, "seq_cst")
 
-# The child of fork() has one thread: no workers, nobody asleep, no region running.
+# The child of fork() has one thread: no workers, no sleeping thread, no running region.
 @internal
 def threads_after_fork():
     ticket.i64 = ticket.i64 & EPOCH_MASK

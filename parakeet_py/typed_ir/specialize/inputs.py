@@ -93,13 +93,13 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
         case TextSpec():
             codes = parameter(s, spec.leaf, index)
             assert isinstance(codes, ArrayV)
-            s.arguments.param_roots -= codes.roots  # nobody else sees the array
+            s.arguments.param_roots -= codes.roots  # nothing else sees the array
             return TextV(codes)
         case ListSpec():
             array = parameter(s, spec.leaf, index)
             assert isinstance(array, ArrayV)
             root = next(iter(array.roots))
-            s.arguments.param_roots -= {root}  # nobody else sees the array
+            s.arguments.param_roots -= {root}  # nothing else sees the array
             s.arguments.list_roots[root] = index
             return array_lists.of_argument(array)
         case TupleSpec(items, "slice"):

@@ -175,7 +175,7 @@ def test_two_writers_of_one_place() -> None:
     out = np.zeros(4, "u4")
     message = _fails(emulator.DataRace, "st.global", "\tst.global.u32 [%p0+8], %t;", out)
     assert "write of argument 0 at byte 8 races with a write" in message
-    run("\tst.global.u32 [%p0+8], 7;", out)  # the same value: whoever comes last
+    run("\tst.global.u32 [%p0+8], 7;", out)  # the same value, in any order
     assert out.tolist() == [0, 0, 7, 0]
     _fails(emulator.DataRace, "st.shared", "\tst.shared.u32 [tile], %t;", globals=_TILE)
     run("\tst.shared.u32 [tile], 3;", globals=_TILE)

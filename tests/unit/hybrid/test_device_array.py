@@ -197,7 +197,7 @@ def test_from_one_place_to_another() -> None:
     assert np.array_equal(np.asarray(asdevice(z, "emulated")), np.asarray(z))
     for one in (x, z):  # names are as the settings take them
         assert asdevice(plain, one.device).device == one.device
-    for one in (x, z):  # nobody else knows an emulated device's addresses, or all of a team's
+    for one in (x, z):  # no other library knows an emulated device's addresses, or all of a team's
         assert np.array_equal(np.from_dlpack(one), np.asarray(one)) and not hasattr(one, "__cuda_array_interface__")
         with pytest.raises(BufferError, match="as a copy on the host"):
             one.__dlpack__(copy=False)

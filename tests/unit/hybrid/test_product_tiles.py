@@ -39,7 +39,7 @@ def on(team: Team, function: Any, *args: Any) -> tuple[Any, TeamRun]:
 
 
 def numbers(shape: tuple[int, int], dtype: str, transposed: bool) -> np.ndarray[Any, Any]:
-    """Small whole numbers: their products are exact, whoever computes them."""
+    """Small whole numbers: their products are exact on any device."""
     made = np.random.default_rng(1).integers(-9, 9, shape[::-1] if transposed else shape)
     many = (made + 1j * made[::-1] if dtype.startswith("complex") else made).astype(dtype)
     return many.T if transposed else many

@@ -35,7 +35,7 @@ def test_data_stream_at_the_speed_of_link_and_device(rate: float) -> None:
     device = SimulatedDevice("emulated:51", Speed(rate, 1e7, 1e-6), x.nbytes // 16)
     with options(check=False):
         result, (taken,), _ = clocked((device,), accelerate(lambda x: x.sum()), x)
-    assert np.allclose(result, x.sum())  # nobody waits for a partial sum
+    assert np.allclose(result, x.sum())  # no thread waits for a partial sum
     assert taken <= 1.15 * max(device._device.counters.instructions / rate, x.nbytes / 1e7)
 
 

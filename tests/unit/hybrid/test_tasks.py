@@ -126,7 +126,7 @@ def test_which_statements_are_tasks() -> None:
     assert groups_of(may_fail_before_a_store, x, y) == []
     assert groups_of(stores_before_what_may_fail, x, y) == [2]
     assert groups(filters, *arrays(5, 6, 7)) == [3]
-    assert groups(filters, x, x, x) == []  # who stores to whose elements, nobody knows
+    assert groups(filters, x, x, x) == []  # which filter stores where is not known
     assert groups(sweeps, x, y, 2) == [2]
 
 

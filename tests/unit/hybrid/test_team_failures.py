@@ -146,7 +146,7 @@ def test_members_claim_at_the_same_time(cpu: bool) -> None:
     for function, args in UNBALANCED.values():
         result, run = on(team, function, *args)
         assert np.array_equal(result, function(*args))
-        bounds = [(lo, hi) for _, lo, hi in run.regions[-1].ranges]  # who is quick enough to get one, nobody knows
+        bounds = [(lo, hi) for _, lo, hi in run.regions[-1].ranges]  # which device is quick enough to get one varies
         assert bounds[0][0] == 0 and bounds[-1][1] == len(result)
         assert all(one[1] == other[0] for one, other in itertools.pairwise(bounds))
     assert not [one for one in threading.enumerate() if one.name.startswith("parakeet_py-")]

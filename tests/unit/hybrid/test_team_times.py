@@ -59,7 +59,7 @@ def test_shares_end_at_the_same_time() -> None:
         counts = shares(extent, costs)
         assert sum(counts) == extent and min(counts) >= 0
         finish = max(cost.of(count) for cost, count in zip(costs, counts, strict=True))
-        for cost, count in zip(costs, counts, strict=True):  # nobody could have taken one more and still been earlier
+        for cost, count in zip(costs, counts, strict=True):  # one more would have been later on any device
             assert cost.of(count + 1) >= finish - 1e-9
 
 
@@ -105,7 +105,7 @@ def test_unbalanced_work_is_claimed(ratio: int, name: str) -> None:
         assert max(taken) <= 1.15 / (1 / slow + 1 / fast)
         assert max(taken) <= 1.05 * min(slow, fast)
     if ratio == 1:
-        assert min(taken) >= 0.9 * max(taken)  # nobody waits for long
+        assert min(taken) >= 0.9 * max(taken)  # no device waits for long
 
 
 def test_copies_between_devices_wait_for_what_they_copy() -> None:

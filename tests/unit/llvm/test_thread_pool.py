@@ -1,4 +1,4 @@
-"""The thread pool: every index once, chunks as promised, and no hang whoever calls it."""
+"""The thread pool: every index once, chunks as promised, and no hang from any caller."""
 
 from __future__ import annotations
 

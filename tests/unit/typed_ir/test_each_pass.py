@@ -652,4 +652,4 @@ def test_the_checker_runs_after_each_pass(
     with caplog.at_level(logging.ERROR, "parakeet_py"), pytest.raises(InvalidTypedIR, match=r"lost.* is not bound"):
         run_passes(function, Config(check=True))
     assert f"the typed IR of f is broken after {wrong.name}" in caplog.text
-    run_passes(function, Config(check=False, stop_pass=wrong.name))  # nobody looks
+    run_passes(function, Config(check=False, stop_pass=wrong.name))  # no checker looks
