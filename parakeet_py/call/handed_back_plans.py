@@ -35,7 +35,7 @@ from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarS
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
 from parakeet_py.typed_ir.specialize.opaque.purity import holds_array, is_pure
-from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, makes_lists
+from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, is_pure_site, makes_lists
 
 MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be replayed; objects count as an eighth of it
 FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
@@ -68,7 +68,8 @@ class Plan:
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...], late: bool = False) -> None:
         self.site, self.types, self.late = site, types, late
         self.result = site.result
-        self.evaluated = site.operation not in _NOT_EVALUATED
+        done_anew = not site.regular and is_pure_site(site)  # when the call is replayed
+        self.evaluated = site.operation not in _NOT_EVALUATED and not done_anew
         self.lists = makes_lists(site) and site.operation != "same"
         kinds = [] if site.result is None else result_types(site.result)
         self.slots = site.has_flag + sum(map(slots_in, kinds))

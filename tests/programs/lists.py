@@ -1010,3 +1010,17 @@ def lists_of_what_is_unpacked(n, k):
 def places_with_their_elements(x):
     found = [(place, v) for place, v in np.ndenumerate(x)]
     return found, [((i, (i, 2.5)), x.size) for i in range(x.ndim)], np.iterable(x), np.iterable(x.size)
+
+
+@program([([1.0, 2.0],), ([1.0, 200.0],), ([],), ([3, -4],), ([300, 1],)])
+def sum_of_what_is_large(items):
+    return sum(v for v in items if v > 100), sum([v > 1 for v in items], True), sum(v * 1j for v in items)
+
+
+@program(
+    [(start, arr(dtype, 3)) for start in (0.1, True, np.int16(3), -0.0) for dtype in ("u1", "b1", "f4", "f8")]
+    + [(start, arr(dtype, 2, 3)) for start in (0.1, True, np.float32(1)) for dtype in ("u1", "b1", "f8")]
+    + [(0.1, [1e16, 1.0, 1.0]), (0.5, [2**53, 1, 1]), (np.uint8(200), [100, 20]), (-0.0, [-0.0]), (True, [])]
+)
+def sum_from_a_start(start, items):
+    return sum(items, start), sum(items, start=start)

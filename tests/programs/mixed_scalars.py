@@ -1,9 +1,11 @@
 """Names that hold scalars of different types on different paths, in results, stores, indices, containers and tests."""
 
+import math
+
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import program, raising
+from tests.corpus import large, program, raising
 
 BYTES = arr("u1", 3, values=[104, 2, 200])
 SIGNED = arr("i1", 3, values=[-3, 2, 100])
@@ -391,3 +393,91 @@ def key_error_of_a_text(m):
 def formats_that_none_has_not(m):
     n = m if m else None
     return f"{n:.3f}"
+
+
+@program([(k,) for k in (0, 1, 2)], fell_back=None, opaque=None)
+def formats_that_raise_are_caught(k):
+    m = k * 2.5
+    try:
+        text = f"{m:d}"
+        text = "none"
+    except ValueError as error:
+        text = str(error)
+    return text
+
+
+@program(
+    [(np.int32(3), 1), (np.int32(2**31 - 1), 2), raising(TypeError, None, 3), (0.5, 1), (np.float16(1), 0)],
+    opaque=None,
+    fell_back=None,
+    message=True,
+)
+def close_by_a_tolerance(m, k):
+    return math.isclose(1, 2, rel_tol=m), math.isclose(m, 2, abs_tol=k), math.isclose(k, m)
+
+
+@program([(np.int32(2**31 - 1), 1), large(np.int32(-3), 1), large(np.int32(0), 2)], opaque=None)
+def least_of_a_sorted_mixture(m, k):
+    found = [sorted([m, -1, np.int32(-2)])[0] for _ in (k,)]
+    return np.allclose(k, k, rtol=found[0])
+
+
+@program(
+    [(arr("i8", 3), None), (arr("u1", 3), True), (arr("f8", 3), None)],
+    opaque=None,
+    fell_back=None,
+    message=True,
+)
+def reduced_with_keepdims(x, m):
+    try:
+        return x.sum(keepdims=m)
+    except TypeError:
+        return sorted(x.tolist(), reverse=not m)
+
+
+@program(
+    [(start, end, step) for start in (-0.0, 0.0, 1.5, np.float32(-0.0), np.float16(2)) for end, step in ((3.0, 0.7),)]
+    + [(0.0, 5.0, np.inf), (-0.0, -5.0, -np.inf), (np.float64(5e-324), 0.0, -1e16), (-0.0, 0.0, 1.0)],
+)
+def ranges_from_zeros_of_both_signs(start, end, step):
+    return np.arange(start, end, step), np.arange(-0.0, end, step), np.arange(0.0, end, step)
+
+
+@program(
+    [(x, m, k) for x in (WORDS, FLOATS) for m, k in ((0, None), (2, 3))] + [raising(ZeroDivisionError, WORDS, 0, 1)]
+)
+def elements_of_a_known_condition(x, m, k):
+    wanted = [5 // m for v in x if k is not None]
+    return wanted, [v if v > 1 else 5 // m for v in x if k is not None], sum(5 // m for v in x if k is not None)
+
+
+@program(
+    [
+        (arr(dtype, 3), m)
+        for dtype in ("i4", "u1", "f4")
+        for m in (2.5, np.int64(7), np.int64(2**40), np.nan, True, 3, np.float32(9))
+    ],
+    opaque=None,
+    mutates=(0,),
+)
+def stored_through_flat(r, m):
+    try:
+        r.flat[0] = m
+        r.flat[1:] = m
+    except ValueError:
+        return "not stored"
+    return r.sum()
+
+
+@program([(np.int32(1), k) for k in (0, 1)] + [(1, 1)], opaque=None, fell_back=None)
+def text_beside_a_number(m, k):
+    named = "a" if k else m
+    try:
+        return named < m
+    except TypeError:
+        return k
+
+
+@program([(m,) for m in (2, 2.0, np.float32(3), np.uint8(1), True)], opaque=None)
+def triangles_of_numbers(m):
+    return np.tri(m), m

@@ -365,10 +365,18 @@ def length_of_range(start, stop, step):
         gap, width = int(stop) - int(start), int(step)
         check(width != 0, "ZeroDivisionError", "division by zero")
         return -(-gap // width)
-    count = (stop - start) / step
+    gap = stop - start
+    count = gap / step
     check(count == count, "ValueError", "arange: cannot compute length")
     check((count <= 2.0**63) & (count >= -(2.0**63)), "ValueError", "Maximum allowed size exceeded")
-    return int(prim("ceil", min(max(float(count), -1.0), 2.0**62)))  # as many are an array that is too big
+    steps = int(prim("ceil", min(max(float(count), -1.0), 2.0**62)))  # as many are an array that is too big
+    too_small = (count == 0) & (gap != 0) & (prim("copysign", 1.0, float(count)) > 0)  # and rounded down to zero
+    return steps + int(too_small)
+
+
+@static
+def is_negative_zero(number):
+    return number == 0 and bool(np.signbit(number))
 
 
 @implements(np.arange)
@@ -391,13 +399,16 @@ def arange(start=NO_VALUE, stop=None, step=None, dtype=None, *, device=None, lik
         count = max(length_of_range(0, int(stop - start), step), 0)  # NumPy's difference, which may wrap around
     else:
         count = max(length_of_range(start, stop, step), 0)
-    first = cast(fitting(start, kind), kind)
-    if kind == np.float16:  # NumPy counts in float32 here
-        wide = cast(first, "float32")
-        gap = cast(cast(start + step, kind), "float32") - wide
-        return generate((count,), lambda i: cast(wide + cast(i, "float32") * gap, kind))
-    gap = cast(start + step, kind) - first
-    return generate((count,), lambda i: first + cast(i, kind) * gap)
+    counted = np.dtype("float32") if kind == np.float16 else kind
+    first = cast(cast(fitting(start, kind), kind), counted)
+    gap = cast(cast(start + step, kind), counted) - first
+    if kind.kind == "f":
+        gap = prim("select", count > 1, gap, constant(0, counted))  # it may be infinite
+    if dtype_of(start).kind == "f" and (not is_known(start) or is_negative_zero(start)):
+        return generate(
+            (count,), lambda i: cast(prim("select", cast(i, "int64") == 0, first, first + cast(i, counted) * gap), kind)
+        )
+    return generate((count,), lambda i: cast(first + cast(i, counted) * gap, kind))
 
 
 @static

@@ -25,6 +25,7 @@ from parakeet_py.library.intrinsics import (
     is_array,
     is_known,
     is_sequence,
+    is_weak,
     is_writeable,
     layout_of,
     load,
@@ -307,6 +308,13 @@ def flat_read(a, index):
     return load(a, *flat_place(a, index))
 
 
+def must_fit(value, kind):
+    """NumPy asks a scalar itself for the number to be stored, which may not fit."""
+    if kind.kind in "iu" and not is_array(value) and not (is_weak(value) and dtype_of(value).kind != "f"):
+        if not np.can_cast(dtype_of(value), kind):
+            hand_back("a number of another kind stored in a.flat")
+
+
 @helper
 def flat_write(a, index, value, message="underlying array is read-only"):
     """a.flat[index] = value: an array or a sequence is repeated until the end."""
@@ -321,6 +329,7 @@ def flat_write(a, index, value, message="underlying array is read-only"):
             if values.size > 0:
                 assign(line, generate(line.shape, lambda k: load(values, k % values.size)), True)
         elif layout_of(a) == "C":
+            must_fit(value, dtype_of(a))
             reshape(a, (a.size,))[index] = value
         elif is_known(index) and index == slice(None):
             a[...] = value
@@ -329,4 +338,5 @@ def flat_write(a, index, value, message="underlying array is read-only"):
     else:
         if several or not is_position(index) or dtype_of(index).kind not in "iu":
             hand_back("a.flat with an index of this kind")
+        must_fit(value, dtype_of(a))
         a[flat_place(a, index)] = value

@@ -56,10 +56,10 @@ def prod(items, *, start=1):
 
 @plain(math.isclose)
 def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+    x, y = math.copysign(a, a), math.copysign(b, b)  # floats, of what is a real number
+    rel_tol, abs_tol = math.copysign(rel_tol, rel_tol), math.copysign(abs_tol, abs_tol)
     if rel_tol < 0.0 or abs_tol < 0.0:
         raise ValueError("tolerances must be non-negative")
-    x = float(a)
-    y = float(b)
     if x == y:
         return True
     if abs(x) == float("inf") or abs(y) == float("inf"):

@@ -330,29 +330,34 @@ def compensates():
 
 
 @helper
-def python_sum(a):
-    """sum() of a list of floats or complex numbers."""
-    kind = dtype_of(a)
-    if compensates() and kind.kind == "f":
-        total, lost = 0.0, 0.0
-        for i in range(a.shape[0]):
+def python_item(a, i, number):
+    """An element of a list or an array; `number` makes Python's of it."""
+    return load(a, i) if number is None else number(load(a, i))
+
+
+@helper
+def python_sum(a, total, begin, number, compensated):
+    """sum() of numbers one after another: `total`, which has the type of the sum already, and what comes from `begin`
+    on. `compensated`: of floats in a list, where Python's sum may carry a compensation."""
+    if compensated and compensates():
+        lost = 0.0
+        for i in range(begin, a.shape[0]):
             x = float(load(a, i))
             both = total + x
             lost = lost + prim("select", abs(total) >= abs(x), (total - both) + x, (x - both) + total)
             total = both
-        return cast(prim("select", prim("isfinite", lost), total + lost, total), kind)
-    total = constant(0, kind)
-    for i in range(a.shape[0]):
-        total = total + load(a, i)
+        return python_scalar(prim("select", prim("isfinite", lost) and lost != 0.0, total + lost, total))
+    for i in range(begin, a.shape[0]):
+        total = total + python_item(a, i, number)
     return total
 
 
 @helper
-def python_sum_int(a):
-    """sum() of a list of ints or bools, exact."""
-    total = 0
-    for i in range(a.shape[0]):
-        total = total + int(load(a, i))
+def sum_of_some_rows(rows, total):
+    """sum() of the rows of an array that has some, from a start that is not 0."""
+    total = total + rows[0]
+    for i in range(1, len(rows)):
+        total = total + rows[i]
     return total
 
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from parakeet_py.base.errors import NOT_RAISED, RANGE_ARGS, RANGE_ERROR, name_of_exception
-from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT
+from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import by_way_of
-from parakeet_py.typed_ir.specialize.opaque.opaque import emit_opaque, is_unchanging, site_key
+from parakeet_py.typed_ir.specialize.opaque.opaque import class_of, emit_opaque, is_unchanging, site_key
 from parakeet_py.typed_ir.specialize.opaque.sites import raise_again, raise_caused, raise_it
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_used_at_once
 from parakeet_py.typed_ir.specialize.values import (
@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ObjectV,
     ScalarV,
     Static,
+    TaggedScalar,
     TupleV,
     Value,
     is_known,
@@ -221,10 +222,39 @@ def format_values(s: Context, parts: Sequence[tuple[Value, str, str]]) -> Messag
             except (TypeError, ValueError) as error:
                 raise s.hand_back(f"a format that raises {type(error).__name__} ({error})") from None
         else:
+            if spec:
+                _must_format(s, value, conversion, spec)
             suffix = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             template += f"{{{len(args)}{suffix}}}"
             args.append(value)
     return MessageV(template, tuple(args))
+
+
+def _must_format(s: Context, value: Value, conversion: str, spec: str) -> None:
+    """A format is one that numbers of this type have: the text may be made later, where nothing catches an error."""
+    samples: list[Any] = []
+    match value:
+        case ScalarV(type=kind):
+            samples = [_one(kind)]
+        case TaggedScalar(kinds):
+            samples = [_one(kind) for kind in kinds]
+        case ObjectV() if is_unchanging(s, value):
+            kept = class_of(s, value)
+            samples = [] if kept is None else [kept()]
+        case _ if s.guards:
+            raise s.hand_back(f"a format of {s.describe(value)}, in `try`")
+    for sample in samples:
+        try:
+            format(repr(sample) if conversion == "r" else str(sample) if conversion == "s" else sample, spec)
+        except (TypeError, ValueError) as error:
+            raise s.hand_back(f"a format that raises {type(error).__name__} ({error})") from None
+    if spec.endswith("c"):
+        raise s.hand_back("a number as a character")
+
+
+def _one(kind: Scalar) -> Any:
+    one = np.dtype(kind.dtype).type(1)
+    return one.item() if kind.python else one
 
 
 def joined(s: Context, parts: Sequence[Value]) -> MessageV | None:

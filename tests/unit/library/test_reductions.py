@@ -172,7 +172,7 @@ CASES.each(
 
 
 def of_lists(n):
-    return sum([i * 0.1 for i in range(n)]), sum([i for i in range(n)]), max([i * i % 7 for i in range(n)])
+    return sum([i * 0.1 for i in range(n)], 0.0), sum([i for i in range(n)]), max([i * i % 7 for i in range(n)])
 
 
 CASES.each(of_lists, [10, 1, 0], ulps=0)

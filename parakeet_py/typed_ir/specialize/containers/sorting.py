@@ -119,7 +119,7 @@ def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Valu
     keys = _ordered(s, ComprehensionV("list", _gone_through(s, value), key, None, False) if keyed and key else items)
     if keys is None:
         raise s.hand_back("sorted by what is no number")
-    down = reverse is not None and bool(s.static(reverse, "reverse"))
+    down = _is_down(s, reverse)
     stable = {"kind": lift("stable")}
     array: Value = _flipped(s, keys.array) if down else keys.array  # equal ones keep their order both ways
     if keyed:
@@ -131,6 +131,14 @@ def _sorted(s: Context, value: Value, *, key: Value | None = None, reverse: Valu
     array = _flipped(s, array) if down else array
     assert isinstance(array, ArrayV)
     return ListValue.rows(copy_array(s, array) if down else array, items.kind, Ownership.OWN)
+
+
+def _is_down(s: Context, reverse: Value | None) -> bool:
+    """The order that is asked for."""
+    down = False if reverse is None else s.static(reverse, "reverse")
+    if not isinstance(down, int):
+        raise s.hand_back(f"an order that is a {type(down).__name__}")  # not every version of Python takes it
+    return bool(down)
 
 
 def _gone_through(s: Context, value: Value) -> Value:
@@ -224,7 +232,7 @@ def sort(s: Context, value: Value) -> ListValue:
 
 def records_in_order(s: Context, value: Value, key: Value | None, reverse: Value | None) -> Value | None:
     """The sorted list; None where the items or their keys are no such records."""
-    down = reverse is not None and bool(s.static(reverse, "reverse"))
+    down = _is_down(s, reverse)
     found = _both(s, value, key)
     if found is None:
         return None

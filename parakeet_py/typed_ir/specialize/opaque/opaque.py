@@ -282,7 +282,7 @@ def _has_other_bits(s: Context, values: list[Value]) -> bool:
     return not all(
         isinstance(one, ScalarV | TaggedScalar | ArrayV | TupleV)
         or (isinstance(one, Static) and not isinstance(one.object, np.random.Generator | np.random.BitGenerator))
-        or (isinstance(one, ObjectV) and _class_of(s, one) in (np.random.PCG64, np.random.SeedSequence))
+        or (isinstance(one, ObjectV) and class_of(s, one) in (np.random.PCG64, np.random.SeedSequence))
         for one in values[1:]
     )
 
@@ -293,11 +293,11 @@ def _has_own_methods(s: Context, value: Value) -> bool:
         return any(_has_own_methods(s, item) for item in value.items)
     if not isinstance(value, ObjectV):
         return False
-    kind = _class_of(s, value)
+    kind = class_of(s, value)
     return kind is None or has_python_methods(kind)
 
 
-def _class_of(s: Context, value: ObjectV) -> type | None:
+def class_of(s: Context, value: ObjectV) -> type | None:
     """The class of an object, if it is known."""
     index = s.arguments.leaf_param.get(value.var)
     spec = s.arguments.object_specs.get(value.var) if index is None else s.arguments.spec(index)
@@ -307,7 +307,7 @@ def _class_of(s: Context, value: ObjectV) -> type | None:
 def is_unchanging(s: Context, value: Value) -> bool:
     """Is this a value that nothing can change: a number, what is known, a string?"""
     return isinstance(value, ScalarV | TaggedScalar | Static) or (
-        isinstance(value, ObjectV) and _class_of(s, value) in (str, bytes, int, float, complex, bool)
+        isinstance(value, ObjectV) and class_of(s, value) in (str, bytes, int, float, complex, bool)
     )
 
 

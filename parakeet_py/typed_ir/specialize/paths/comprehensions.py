@@ -339,9 +339,14 @@ def _guarded(s: Context, wanted: ir.Operand, element: Callable[[], ScalarV | Tag
     b = s.builder
     mark, start = s.checkpoint(), len(b.scopes[-1].statements)
     result = element()
-    if isinstance(wanted, ir.Const) or not may_raise(b.scopes[-1].statements[start:]):
+    never = isinstance(wanted, ir.Const) and not wanted.value
+    if not never and (isinstance(wanted, ir.Const) or not may_raise(b.scopes[-1].statements[start:])):
         return result
     s.rollback(mark)
+    if never:
+        kinds = result.kinds if isinstance(result, TaggedScalar) else (result.type,)
+        zeros = tuple(ir.Const(np.dtype(kind.dtype).type(0).item(), kind) for kind in kinds)
+        return TaggedScalar(kinds, ZERO, zeros) if isinstance(result, TaggedScalar) else ScalarV(zeros[0])
     nothing: Value = NeverV()
     if isinstance(result, ScalarV):
         nothing = ScalarV(ir.Const(np.dtype(result.dtype).type(0).item(), result.type))

@@ -475,7 +475,7 @@ def _error(s: Context, op: ssa.Op, var: ssa.Var, option: Value) -> BaseException
                         return None  # the message names the type of the best number so far
                     target.object(*given)
     except (TypeError, AttributeError) as error:
-        return error if name_of_exception(type(error)) else None
+        return error if name_of_exception(type(error)) == type(error).__name__ else None  # one of Python's own
     except (_NoSample, ArithmeticError, ValueError):
         return None
     return None

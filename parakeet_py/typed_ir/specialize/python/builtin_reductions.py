@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex
+from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex, is_float
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
@@ -24,6 +25,7 @@ from parakeet_py.typed_ir.specialize.values import (
     MapV,
     ScalarV,
     Static,
+    TaggedScalar,
     TupleV,
     Value,
     is_none,
@@ -152,10 +154,46 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
     array = _elements(s, value)
     if not isinstance(array, ArrayV) or array_lists.is_of_lists(value):
         raise s.unsupported(f"sum() of {s.describe(value)}")
-    if array_lists.is_of_python(value):
-        name = "python_sum_int" if array.dtype in ("int64", "bool") else "python_sum"
-        return s.binary("add", total, s.as_python(s.call_library(name, [array])))
-    return s.binary("add", s.call_library("python_sum_rows", [array]), total)
+    python = array_lists.is_of_python(value)
+    if total == py(0) and not python:
+        return s.call_library("python_sum_rows", [array])
+    if array.rank == 1 and isinstance(total, ScalarV):
+        return _sum_of_numbers(s, array, total, python)
+    if array.rank:
+        some = s.builder.prim("gt", array.extents[0], ir.Const(0, PYINT), type=PYBOOL)
+        s.check(some, "Deoptimize", "the sum of no rows is the start")
+    return s.call_plain("sum_of_some_rows", [array, total])
+
+
+def _sum_of_numbers(s: Context, array: ArrayV, total: ScalarV, python: bool) -> Value:
+    """The numbers of an array added to `total` one after another; `python`: they are Python's.
+
+    What there is none of leaves `total` as it is, also its type. From the first addition on the type stays.
+    """
+    b = s.builder
+    number = Static(_NUMBERS[np.dtype(array.dtype).kind] if python else None)
+
+    def added(begin: int, so_far: Value) -> Value:
+        compensated = python and is_float(array.dtype) and isinstance(so_far, ScalarV) and so_far.type == PYFLOAT
+        return s.call_library("python_sum", [array, so_far, lift(begin), number, lift(compensated)])
+
+    def first() -> Value:
+        return s.binary("add", total, s.call_library("python_item", [array, py(0), number]))
+
+    start = s.checkpoint()
+    found = first()
+    s.rollback(start)
+    if isinstance(found, ScalarV) and found.type == total.type and number.object is not float:
+        return added(0, total)
+    some = b.prim("gt", array.extents[0], ir.Const(0, PYINT), type=PYBOOL)
+    if isinstance(some, ir.Const):
+        return added(1, first()) if some.value else total
+    (result,) = s.branch(some, lambda: [added(1, first())], lambda: [total])
+    return replace(result, rare=True) if isinstance(result, TaggedScalar) else result
+
+
+_NUMBERS = {"b": int, "i": int, "f": float, "c": complex}
+"""What makes Python's numbers of the elements of an array."""
 
 
 @builtin(all)

@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.specialize.python import known_calls, library_procedur
 from parakeet_py.typed_ir.specialize.python.inlined_functions import is_accelerated
 from parakeet_py.typed_ir.specialize.restarts import TooDeep
 from parakeet_py.typed_ir.specialize.values import (
+    NONE,
     ClosureV,
     DictV,
     Frame,
@@ -90,6 +91,8 @@ def call_python(
     """Inline a Python function."""
     if function.__closure__ and not trusted and any(_is_data(cell) for cell in function.__closure__):
         raise s.hand_back(f"{function.__name__} is a closure over data")
+    if trusted and not s.frame.namespace.trusted and kwargs.get("keepdims") == NONE:
+        raise s.hand_back(f"{function.__name__} with keepdims=None")  # most functions take only bools
     try:
         template = to_ssa_cached(function)
     except NoSourceError:
