@@ -4,7 +4,7 @@ Each round draws programs from a new seed and runs them against Python in one of
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
 of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache;
 several times on the same arguments, with other threads and devices each time; as machine code that checks what it does
-to memory; a hundred times, for reference counts.
+to memory; a hundred times, for reference counts; as exact code, without tolerances.
 `--family mixed` draws programs about scalars of different types alone (`mixed_scalars`), `--family general` all others.
 A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
 next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
@@ -26,7 +26,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "checked", "counts")
+WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "checked", "counts", "exact")
 FAMILIES = ("all", "general", "mixed")
 COUNTED = ("rounds", "programs", "calls", "loaded", "found", "fallbacks", "slowest")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
@@ -92,6 +92,8 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
         return None
     if way in ("emulated", "native-1", "native-2", "checked", "typed_ir", "imp", "untyped_ir"):
         return {way: lambda f, args: run_on(way, f, args)}
+    if way == "exact":
+        return {backend: functools.partial(run_on, backend) for backend in ("native-1", "native-2")}
     if way in ("bytecode", "cache"):
         return {"native-1": lambda f, args: run_on("native-1", f, args)}
     devices, place = TEAMS[number % len(TEAMS)], list(PLACES)[number % len(PLACES)]
@@ -233,6 +235,7 @@ class Search:
 
     def reasons(self, program: Program, f: Callable[..., Any]) -> list[str]:
         """Compare; why it ran in Python."""
+        from parakeet_py import options
         from tests.property.generated import check_again, check_program, check_threads
         from tests.property.reference_counts import check_counts
 
@@ -242,6 +245,9 @@ class Search:
             return check_counts(program, f)
         if self.way == "again":
             return check_again(program, list((self.runs or {}).values()), f)
+        if self.way == "exact":
+            with options(exact=True):
+                return check_program(replace(program, sums=0, ulp=0), self.runs, f)
         return check_program(program, self.runs, f)
 
     def again(self, programs: list[Program]) -> list[Exception | None]:
