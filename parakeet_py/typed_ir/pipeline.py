@@ -108,7 +108,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("dce-again", "remove what nothing needs", eliminate_dead_code, ("licm", *_LOOPS, *_OPERATORS)),
 )
 
-_NOT_EXACT = ("products", "magnitudes")  # which add in another order, or decide by other numbers that are rounded
+_NOT_EXACT = ("products",)  # which add in another order
 _COUNTED = (*PARALLEL, Matmul, Routine, Opaque, For, While, Alloc, Check)
 
 

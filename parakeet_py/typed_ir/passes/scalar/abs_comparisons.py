@@ -14,27 +14,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.base.types import PYBOOL, Scalar
-from parakeet_py.typed_ir.ir import PARALLEL, Const, For, Function, If, Let, Prim, Var, While, dtype_of
+from parakeet_py.typed_ir.ir import PARALLEL, Const, For, Function, If, Let, Operand, Prim, Var, While, dtype_of
 from parakeet_py.typed_ir.rewrite import Rewriter
 from parakeet_py.typed_ir.writer import Writer
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _NEAR = 1e-12
+_KINDS = {"abs": "complex128", "libm.hypot": "float64"}  # absolute values, those of exact code too, and of what
 _SMALLEST, _LARGEST = 1e-150, 1e150  # whose squares, and what is near them, are normal numbers
 
 
 def compare_squares(function: Function) -> Function:
     """Let sums of squares decide comparisons of absolute values, in loops."""
     magnitudes = {
-        let.outs[0]: let.op.args[0]
+        let.outs[0]: let.op
         for let in function.statements()
-        if isinstance(let.op, Prim) and let.op.name == "abs" and dtype_of(let.op.args[0]) == "complex128"
+        if isinstance(let.op, Prim) and _KINDS.get(let.op.name) == dtype_of(let.op.args[0])
     }
     return _Squares(magnitudes).function(function) if magnitudes else function
 
 
 class _Squares(Rewriter):
-    def __init__(self, magnitudes: dict[Var, Var | Const]) -> None:
+    def __init__(self, magnitudes: dict[Var, Prim]) -> None:
         super().__init__()
         self.magnitudes = magnitudes
         self.in_loop = False
@@ -49,17 +50,21 @@ class _Squares(Rewriter):
         if self.in_loop and isinstance(op, Prim) and op.name in _MIRRORED:
             left, right = op.args
             for name, size, limit in ((op.name, left, right), (_MIRRORED[op.name], right, left)):
-                number = self.magnitudes.get(size) if isinstance(size, Var) else None
-                if number is None or not isinstance(limit, Const) or isinstance(limit.value, complex):
+                magnitude = self.magnitudes.get(size) if isinstance(size, Var) else None
+                if magnitude is None or not isinstance(limit, Const) or isinstance(limit.value, complex):
                     continue
                 if _SMALLEST < limit.value < _LARGEST:
-                    return self.decided(let, name, number, float(limit.value), Const(limit.value, limit.type))
+                    return self.decided(let, name, magnitude, float(limit.value), Const(limit.value, limit.type))
         return self.descend(let)
 
-    def decided(self, let: Let, name: str, number: Var | Const, limit: float, bound: Const) -> list[Let]:
+    def decided(self, let: Let, name: str, magnitude: Prim, limit: float, bound: Const) -> list[Let]:
         """The comparison of a number's absolute value with a limit."""
         writer = Writer(let.pos)
-        real, imag = writer.prim("real", number), writer.prim("imag", number)
+        if magnitude.name == "abs":
+            parts: tuple[Operand, ...] = tuple([writer.prim(part, magnitude.args[0]) for part in ("real", "imag")])
+        else:
+            parts = magnitude.args
+        real, imag = parts
         kind = real.type
         assert isinstance(kind, Scalar)
         total = writer.prim("add", writer.prim("mul", real, real), writer.prim("mul", imag, imag))
@@ -68,7 +73,7 @@ class _Squares(Rewriter):
         below = writer.prim("lt", total, Const(square * (1 - _NEAR), kind), type_=PYBOOL)
         far = writer.prim("or", above, below, type_=PYBOOL)
         exact = Writer(let.pos)
-        size = exact.prim("abs", number, type_=kind)
+        size = exact.prim(magnitude.name, *magnitude.args, type_=kind)
         (out,) = let.outs
         answer = exact.prim(name, size, bound, type_=out.type)
         quick = Writer(let.pos)
