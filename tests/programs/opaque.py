@@ -1,5 +1,6 @@
 """Calls handed back to Python: their values, what happens around them, and that they are listed."""
 
+import functools
 import math
 
 import numpy as np
@@ -89,6 +90,25 @@ def method_of_unknown_object(x):
 @program([(arr("f8", 4),)], opaque=1)
 def callable_object(x):
     return _accumulator(x) * 2
+
+
+@program([case(one, 3) for one in (Accumulator, Accumulator.add, print, 2.5, "text", [1], range(2))], opaque=None)
+def callable_or_not(kind, n):
+    return callable(kind), n + 1 if callable(kind) else n
+
+
+@program(
+    [
+        Case(lambda: (functools.partial(max, 3), 4)),
+        Case(lambda: (Accumulator(), 4)),
+        Case(lambda: (object(), 4), raises=TypeError),
+    ],
+    opaque=1,
+)
+def callable_objects(given, n):
+    if not callable(given):
+        raise TypeError("it cannot be called")
+    return n + 1
 
 
 @program([case(arr("f8", 3), 3, setup=_reset)], opaque=1)

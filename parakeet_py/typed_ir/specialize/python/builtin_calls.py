@@ -286,7 +286,16 @@ def _type(s: Context, value: Value) -> Value:
 
 @builtin(callable)
 def _callable(s: Context, value: Value) -> Value:
-    return py(isinstance(value, ClosureV | MethodV) or (isinstance(value, Static) and callable(value.object)))
+    match value:
+        case ClosureV() | MethodV():
+            return py(True)
+        case Static(known):
+            return py(callable(known))
+        case InstanceV() | RefV() | ItemV():
+            return py(any("__call__" in vars(one) for one in instances.class_of(value).__mro__))
+        case ScalarV() | ArrayV() | TupleV() | DictV() | SliceV() | RangeV():
+            return py(False)
+    raise s.hand_back("callable() of an object")
 
 
 @builtin(hasattr)
