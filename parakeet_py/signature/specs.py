@@ -28,9 +28,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parakeet_py.base import enums, extensions
+from parakeet_py.base import extensions
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import ARRAYS, DTYPES
+from parakeet_py.signature import enums
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
 MANY_NUMBERS = 4  # longer lists of numbers are data, whose length decides nothing

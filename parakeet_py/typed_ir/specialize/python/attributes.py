@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base import enums
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_complex, itemsize, real_dtype
 from parakeet_py.library import registry
-from parakeet_py.signature import patches
+from parakeet_py.signature import enums, patches
 from parakeet_py.signature.attribute_sources import (
     class_named,
     has_method,

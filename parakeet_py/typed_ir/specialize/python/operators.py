@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base import enums
 from parakeet_py.base.types import PYBOOL, Scalar
+from parakeet_py.signature import enums
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize import messages
 from parakeet_py.typed_ir.specialize.arrays import convert
