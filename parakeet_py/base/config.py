@@ -48,6 +48,9 @@ class Config:
     cache_dir : where to keep it (PARAKEET_CACHE_DIR)
     cache_size : bytes it may take, or text such as "500MB"; the code not used for longest goes (PARAKEET_CACHE_SIZE)
     devices : devices to run on, such as "cpu,cuda:0,emulated*2" (PARAKEET_DEVICES)
+    engine : "dask": calls run on Dask's current scheduler (PARAKEET_ENGINE); where arguments are Dask arrays, they do
+    chunks : bytes of the chunks that NumPy arrays are cut into there, or text such as "128MB" (PARAKEET_CHUNKS)
+    gather_limit : bytes of a Dask array that one task may need all of, or text (PARAKEET_GATHER_LIMIT)
     split : the share of every index space that devices other than the CPU get, 0 to 1 (PARAKEET_SPLIT)
     deterministic : bit-identical results for any number of threads (PARAKEET_DETERMINISTIC)
     contract : a*b+c may be rounded once (PARAKEET_CONTRACT)
@@ -72,6 +75,9 @@ class Config:
     cache_dir: str | None = None
     cache_size: int = 1 << 30
     devices: str | None = None
+    engine: str = ""
+    chunks: int = 128_000_000
+    gather_limit: int = 2_000_000_000
     split: float | None = None
     deterministic: bool = True
     contract: bool = False
@@ -92,6 +98,12 @@ class Config:
             raise ValueError(f"threads must be between 1 and {MAX_THREADS}, not {self.threads}")
         if self.cache_size < 0:
             raise ValueError(f"cache_size is a number of bytes, not {self.cache_size}")
+        if self.engine not in ("", "dask"):
+            raise ValueError(f"engine is 'dask' or '', not {self.engine!r}")
+        if self.chunks < 1:
+            raise ValueError(f"chunks is a number of bytes of at least 1, not {self.chunks}")
+        if self.gather_limit < 0:
+            raise ValueError(f"gather_limit is a number of bytes, not {self.gather_limit}")
         if self.split is not None and not 0 <= self.split <= 1:
             raise ValueError(f"split is a share, between 0 and 1, not {self.split}")
         if not 0 <= self.check <= 2:
@@ -128,7 +140,7 @@ class Config:
     @property
     def on_cpu(self) -> bool:
         """Whether calls run on the CPU alone."""
-        return self.devices in (None, "", "cpu")
+        return self.devices in (None, "", "cpu") and not self.engine
 
     @property
     def asked_by_gates(self) -> bool:
@@ -200,6 +212,9 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "cache_dir": ("PARAKEET_CACHE_DIR", _parse_path),
     "cache_size": ("PARAKEET_CACHE_SIZE", _parse_size),
     "devices": ("PARAKEET_DEVICES", str.strip),
+    "engine": ("PARAKEET_ENGINE", str.strip),
+    "chunks": ("PARAKEET_CHUNKS", _parse_size),
+    "gather_limit": ("PARAKEET_GATHER_LIMIT", _parse_size),
     "split": ("PARAKEET_SPLIT", float),
     "deterministic": ("PARAKEET_DETERMINISTIC", _parse_bool),
     "contract": ("PARAKEET_CONTRACT", _parse_bool),
@@ -250,6 +265,7 @@ _OF_TESTS = (
     "PARAKEET_TEST_RESIDENTS",
     "PARAKEET_TEST_EXACT",
     "PARAKEET_TEST_TEAMS",
+    "PARAKEET_TEST_DASK",
     "PARAKEET_FUZZ",
     "PARAKEET_GPU_RESULTS",
     "PARAKEET_PORTABLE",
@@ -342,7 +358,7 @@ def _without_devices(config: Config) -> Config:
     global _for_cpu
     given, found = _for_cpu
     if given is not config or found is None:
-        found = replace(config, devices="cpu", split=None)
+        found = replace(config, devices="cpu", split=None, engine="")
         _for_cpu = config, found
     return found
 
@@ -387,9 +403,9 @@ def _typed(name: str, value: Any) -> Any:
             return None if value is None else float(value)
         case "cache_dir" if value is None or isinstance(value, (str, os.PathLike)):
             return None if value is None else _parse_path(os.fspath(value))
-        case "cache_size" if isinstance(value, str):
+        case "cache_size" | "chunks" | "gather_limit" if isinstance(value, str):
             return _parse_size(value)
-        case "cache_size" if isinstance(value, int) and not isinstance(value, bool):
+        case "cache_size" | "chunks" | "gather_limit" if isinstance(value, int) and not isinstance(value, bool):
             return value
         case "print_passes" if isinstance(value, (str, tuple, list)):
             names = _parse_names(value) if isinstance(value, str) else tuple(value)
@@ -400,7 +416,7 @@ def _typed(name: str, value: Any) -> Any:
 
             parse(value)
             return value
-        case "when" | "perf" if isinstance(value, str):
+        case "when" | "perf" | "engine" if isinstance(value, str):
             return value
         case "devices" | "stop_pass" if value is None or isinstance(value, str):
             return value

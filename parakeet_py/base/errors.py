@@ -176,6 +176,10 @@ class UnsupportedError(ParakeetError):
         return cls(message, function.filename, pos, function.lines, hint, first_line=function.first_line)
 
 
+class GatherLimitError(UnsupportedError):
+    """A call on Dask arrays needs more of one in one place than `gather_limit` allows."""
+
+
 class MissingValue(UnsupportedError):
     """A hidden argument is not there (any more): Python will say so if the call gets that far."""
 
@@ -191,6 +195,10 @@ class NotObservedError(UnsupportedError):
 
 class FallbackWarning(UserWarning):
     """A function fell back: its calls with such arguments run in Python; the text says why and what to do."""
+
+
+class ClusterWarning(UserWarning):
+    """A call on Dask arrays puts chunks together in one place."""
 
 
 class DeviceWarning(UserWarning):

@@ -125,6 +125,9 @@ _OPTIONS = frozenset(
         "contract",
         "fastmath",
         "exact",
+        "engine",
+        "chunks",
+        "gather_limit",
         "libdevice",
     )
 )
@@ -458,6 +461,14 @@ def _numba_type(self: Any) -> Any:
     return dispatcher.numba._numba_type_
 
 
+def _dask_tokenize(self: Any) -> tuple[Any, ...]:
+    """What Dask knows the function by, the same in every process."""
+    from parakeet_py.call.interop.dask_tokens import token_of
+
+    return token_of(self._dispatcher)
+
+
+AcceleratedFunction.__dask_tokenize__ = _dask_tokenize
 AcceleratedFunction._numba_type_ = property(_numba_type)
 AcceleratedFunction.specializations = property(_specializations)
 AcceleratedFunction.opaque_calls = property(_opaque_calls)

@@ -12,8 +12,9 @@ from typing import Any, Literal
 from parakeet_py.base import config as settings
 from parakeet_py.frontend import ssa
 from parakeet_py.imp import ir as imp
+from parakeet_py.signature.positional import parameter_names
 from parakeet_py.signature.results import listed
-from parakeet_py.signature.specs import ObjectSpec, Signature, Source, StaticSpec
+from parakeet_py.signature.specs import ObjectSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.pipeline import PassReport
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE
@@ -37,6 +38,7 @@ class Compiled:
     times: dict[str, float] = field(default_factory=dict)
     plan: Any = None  # how it runs on other devices, once it has
     divided: Any = None  # how a team runs it, once one has
+    clustered: Any = None  # how it runs on Dask, once it has
     written_out: Compiled | None = None  # without calls of the library's procedures, see `compile.for_devices`
     overflows_late: bool = False  # may ints leave 64 bits where something has shown, and Python cannot go on there?
     kept: tuple[int, ...] | None = None  # `give_back.kept_arguments`, once they have been asked for
@@ -65,3 +67,11 @@ class Compiled:
     def unfused(self) -> ir.Function:
         """The typed function as the specializer made it."""
         return self.specialization.function
+
+
+def leaf_names(compiled: Compiled) -> list[str]:
+    """What to call the leaf arguments of a function: x, points[0], the name of a global."""
+    signature = compiled.signature
+    names = parameter_names(compiled.function.__code__)
+    names += [str(hidden.source[-1]) for hidden in signature.hidden]
+    return [names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:]) for leaf in leaves(signature)]

@@ -44,7 +44,7 @@ from parakeet_py.call.fallback_cache import kind_of
 from parakeet_py.call.load import Loaded, present
 from parakeet_py.call.pricing import size_of
 from parakeet_py.call.renting import Trial
-from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
+from parakeet_py.hybrid.devices.device_detection import some_are_of_dask, some_live_elsewhere
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.signature.positional import positional_form, python_form, takes_positions_only, wrong_arguments
@@ -98,6 +98,10 @@ class Dispatcher(Compiling):
             if found is not None:
                 return found
         return self.device()
+
+    def is_on_dask(self, normal: tuple[Any, ...]) -> bool:
+        """Whether a call in positional form has Dask arrays, or runs on Dask as the settings say."""
+        return some_are_of_dask(normal) or self.config().engine == "dask"
 
     def reads_elsewhere(self) -> bool:
         """Whether some global or free variable may hold an array on a device."""
@@ -211,6 +215,10 @@ class Dispatcher(Compiling):
             return self.run_python_anywhere(normal)
         if log is None and (modules := self.look_at_patches()) != "unchanged":
             return self.run_python_anywhere(normal) if modules == "patched" else target(*normal)
+        if self.is_on_dask(normal):
+            from parakeet_py.call.devices.cluster_calls import call as call_on_dask
+
+            return call_on_dask(self, normal, not some_are_of_dask(normal))
         asked: dict[int, Any] = {}
         team = self.place_of(normal, asked)
         if team is not None and not (self.left is not None and self.left.takes(normal, team)):

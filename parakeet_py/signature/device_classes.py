@@ -16,6 +16,17 @@ def class_lives_elsewhere(kind: Any) -> bool:
     return _class_lives_elsewhere(kind)
 
 
+def class_is_of_dask(kind: Any) -> bool:
+    """Whether instances of a class are Dask arrays."""
+    return _class_is_of_dask(kind)
+
+
+@functools.lru_cache(maxsize=128)
+def _class_is_of_dask(kind: Hashable) -> bool:
+    names = ((one.__module__, one.__name__) for one in getattr(kind, "__mro__", ()))
+    return any(name == "Array" and module.startswith("dask.array") for module, name in names)
+
+
 @functools.lru_cache(maxsize=128)
 def _class_lives_elsewhere(kind: Hashable) -> bool:
     if hasattr(kind, "__cuda_array_interface__"):

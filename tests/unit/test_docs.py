@@ -14,6 +14,7 @@ from parakeet_py.base import config
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOR_USERS = (
+    "cluster.md",
     "explain.md",
     "export.md",
     "faq.md",

@@ -21,7 +21,7 @@ class Dispatcher(Protocol):
 
     Attributes
     ----------
-    function : the Python function
+    function, options : the Python function, and what the decorator was given
     instance, inner : take calls; `inner` those in positional form, where `instance` does not
     knowledge : what compilations have found out
     repeated : the calls on arrays of devices that may come again (`call_cache`)
@@ -30,6 +30,7 @@ class Dispatcher(Protocol):
     """
 
     function: FunctionType
+    options: dict[str, Any]
     instance: Any
     inner: Any
     knowledge: Knowledge

@@ -51,7 +51,7 @@ RECURSIVE = "a function with recursion runs on the CPU"
 
 def device_plan_of(compiled: Compiled) -> DevicePlan:
     """How a specialization runs in the memory of one device, made once."""
-    compiled = _without_procedures(compiled)
+    compiled = without_procedures(compiled)
     if compiled.plan is None:
         compiled.plan = DevicePlan(compiled.typed, compiled.config, compiled.function.__code__.co_filename)
     plan: DevicePlan = compiled.plan
@@ -60,14 +60,21 @@ def device_plan_of(compiled: Compiled) -> DevicePlan:
 
 def team_plan_of(compiled: Compiled) -> TeamPlan:
     """How a specialization runs in regions, made once."""
-    compiled = _without_procedures(compiled)
+    compiled = without_procedures(compiled)
     if compiled.divided is None:
         compiled.divided = TeamPlan(compiled, Foresight)
     plan: TeamPlan = compiled.divided
     return plan
 
 
-def _without_procedures(compiled: Compiled) -> Compiled:
+def without_procedures(compiled: Compiled) -> Compiled:
+    """A specialization whose calls are all inlined; recursion cannot be.
+
+    Raises
+    ------
+    UnsupportedError
+        The function is recursive.
+    """
     compiled = for_devices(compiled)
     if compiled.typed.procedures:
         raise UnsupportedError(RECURSIVE, compiled.template.filename)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.call.compiled import leaf_names
 from parakeet_py.call.explain.kernels import Kernel, kernels_of, statements
 from parakeet_py.call.explain.source_lines import SourceFunction, functions_of, in_python
 from parakeet_py.signature.describe import describe_spec
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from parakeet_py.call.devices.device_report import DeviceReport
     from parakeet_py.call.devices.team_report import TeamReport
     from parakeet_py.call.dispatcher import Dispatcher
+    from parakeet_py.cluster.report import ClusterReport
     from parakeet_py.hybrid.devices.team import Team
     from parakeet_py.hybrid.devices.timeline import Timeline
     from parakeet_py.imp.storage.allocations import StorageReport
@@ -83,7 +85,7 @@ class Explanation:
     fell_back : None, or why the call runs as plain Python; with `waits`, only until such a call has been made
     decision : what was decided of the function's calls last, and by which figures, with `when="pays"`
     made : what `html` is made from
-    device : None for the CPU, or what happens on the device that calls run on here
+    device : None for the CPU, or what happens on the device that calls run on here, or on Dask
     """
 
     name: str
@@ -96,7 +98,7 @@ class Explanation:
     fell_back: str | None
     widened: tuple[str, ...] = ()
     threads: int = 1
-    device: DeviceReport | TeamReport | None = None
+    device: DeviceReport | TeamReport | ClusterReport | None = None
     waits: bool = False
     decision: str | None = None
     made: Made | None = field(default=None, repr=False, compare=False)
@@ -174,6 +176,8 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
     name = dispatcher.function.__name__
     try:
         normal = dispatcher.normalize(tuple(args), kwargs)
+        if normal is not None and dispatcher.is_on_dask(normal):
+            return _on_dask(dispatcher, normal)
         team = None if normal is None else dispatcher.place_of(normal)
         if team is None:
             compiled = dispatcher.compiled_for(tuple(args), kwargs)
@@ -207,6 +211,14 @@ def _on_devices(dispatcher: Dispatcher, normal: tuple[Any, ...], team: Team) -> 
         report = device_report if team.alone is not None else team_report
         device = report(compiled, normal, team)
     return replace(found, opaque_calls=found.opaque_calls + by_host, device=device)
+
+
+def _on_dask(dispatcher: Dispatcher, normal: tuple[Any, ...]) -> Explanation:
+    """What a call on Dask arrays does."""
+    from parakeet_py.call.devices.cluster_calls import cluster_report
+
+    compiled, report = cluster_report(dispatcher, normal)
+    return replace(explain_compiled(compiled), device=report)
 
 
 def explain_compiled(compiled: Compiled, normal: tuple[Any, ...] | None = None) -> Explanation:
@@ -249,17 +261,6 @@ def _kept(compiled: Compiled, names: Sequence[str]) -> tuple[str, ...]:
     kept = [names[leaf] for leaf in kept_arguments(compiled)]
     reason = "are kept, because Python may have to run the call from the beginning"
     return (f"the contents of {', '.join(kept)} {reason}",) if kept else ()
-
-
-def leaf_names(compiled: Compiled) -> list[str]:
-    """What to call the leaf arguments of a function: x, points[0], the name of a global."""
-    from parakeet_py.signature.positional import parameter_names
-    from parakeet_py.signature.specs import leaves
-
-    signature = compiled.signature
-    names = parameter_names(compiled.function.__code__)
-    names += [str(hidden.source[-1]) for hidden in signature.hidden]
-    return [names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:]) for leaf in leaves(signature)]
 
 
 def operators_of(block: ir.Block) -> list[Operator]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.signature.attribute_sources import is_plain
-from parakeet_py.signature.device_classes import class_lives_elsewhere
+from parakeet_py.signature.device_classes import class_is_of_dask, class_lives_elsewhere
 
 _HERE = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))  # most arguments are such
 DEEPEST = 4  # containers in containers
@@ -53,10 +53,26 @@ def some_live_elsewhere(values: Sequence[Any]) -> bool:
     return not _HERE.issuperset(map(type, values)) and any(map(lives_elsewhere, values))
 
 
+def some_are_of_dask(values: Sequence[Any]) -> bool:
+    """Whether one of some values is, or has in it, a Dask array."""
+    return not _HERE.issuperset(map(type, values)) and any(map(_is_of_dask, values))
+
+
+def _is_of_dask(value: Any, depth: int = 0) -> bool:
+    kind: Any = type(value)
+    if kind in _HERE:
+        return False
+    if class_is_of_dask(kind):
+        return True
+    inside = items_of(value) if depth < DEEPEST else ()
+    return not _HERE.issuperset(map(type, inside)) and any(_is_of_dask(item, depth + 1) for item in inside)
+
+
 def leaves_of(values: Sequence[Any], depth: int = 0) -> Iterator[Any]:
     """Values, and those in containers."""
     for value in values:
-        inside = items_of(value) if type(value) not in _HERE and depth <= DEEPEST else ()
+        kind: Any = type(value)
+        inside = items_of(value) if kind not in _HERE and depth <= DEEPEST and not class_is_of_dask(kind) else ()
         if inside:
             yield from leaves_of(inside, depth + 1)
         else:

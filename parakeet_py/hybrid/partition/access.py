@@ -182,17 +182,22 @@ class Part:
         """The box of an access; None if it does not happen."""
         shape = self.values[access.array].shape
         box: list[tuple[int, int]] = []
+        for index, extent in zip(access.indices, shape, strict=True):
+            found = self.along(index, extent)
+            if found is None:
+                return None
+            box.append(found)
+        return tuple(box)
+
+    def along(self, index: Index, extent: int) -> tuple[int, int] | None:
+        """The range [start, stop) of an index into an axis of some extent; None if there is no access."""
         try:
-            for index, extent in zip(access.indices, shape, strict=True):
-                found = None if index is None else self.interval(index)
-                low, high = (0, extent - 1) if found is None else found
-                low, high = max(low, 0), min(high, extent - 1)
-                if low > high:
-                    return None
-                box.append((low, high + 1))
+            found = None if index is None else self.interval(index)
         except _Never:
             return None
-        return tuple(box)
+        low, high = (0, extent - 1) if found is None else found
+        low, high = max(low, 0), min(high, extent - 1)
+        return None if low > high else (low, high + 1)
 
     def interval(self, form: Linear) -> tuple[int, int] | None:
         """The least and the greatest value of a form; None if they are not known."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,22 +28,38 @@ from parakeet_py.typed_ir.semantics import scalar
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)  # lets go of the GIL
 
 
-class HostPart:
-    """A typed function as machine code of this machine."""
+class MachineCode(NamedTuple):
+    """A part as an object of this kind of machine, its entry, and the symbols that it refers to."""
 
-    def __init__(self, function: typed.Function, config: Config) -> None:
+    object_bytes: bytes
+    entry: str
+    symbols: tuple[str, ...]
+
+
+class HostPart:
+    """A typed function as machine code of this machine.
+
+    Parameters
+    ----------
+    made : the machine code, where a process on such a machine has made it already
+    """
+
+    def __init__(self, function: typed.Function, config: Config, made: MachineCode | None = None) -> None:
         self.function = lower(function, config)
         if config.check:
             from parakeet_py.imp.check import check_function
 
             check_function(self.function)
-        code = generate(self.function, compiler.host(), contract=config.contract, fastmath=config.fastmath)
+        if made is None:
+            code = generate(self.function, compiler.host(), contract=config.contract, fastmath=config.fastmath)
+            made = MachineCode(compiler.compile_ir(code.text), code.entry, tuple(code.symbols))
+        self.code = made
         native = runtime()
         symbols = native.symbols
-        found = {name: blas.resolve(name) for name in code.symbols if name not in symbols}
+        found = {name: blas.resolve(name) for name in made.symbols if name not in symbols}
         external = {name: address for name, address in found.items() if address is not None}
-        self._loaded = native.load(compiler.compile_ir(code.text), [code.entry], external)
-        self._entry = _ENTRY(self._loaded[code.entry])
+        self._loaded = native.load(made.object_bytes, [made.entry], external)
+        self._entry = _ENTRY(self._loaded[made.entry])
         self._free_all = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols["pk_free_all"])
         self._slots = 1 + sum(slots_in(param.type) for param in self.function.params)
         self._out_slots = 1 + sum(slots_out(result.type) for result in self.function.results)

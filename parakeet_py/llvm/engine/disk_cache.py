@@ -166,6 +166,12 @@ def _package() -> str:
     return "\n".join(sorted(found))
 
 
+def package_sizes() -> tuple[tuple[str, int], ...]:
+    """Names and sizes of this package's sources, which are the same where the same version is installed."""
+    sources = (line.split(" ") for line in _package().splitlines())
+    return tuple(sorted((name, int(size)) for name, size, _ in sources))
+
+
 def directory() -> str | None:
     """The directory of the cache, made if need be; None when there is none or it cannot be trusted."""
     settings = config.current()

@@ -1,0 +1,248 @@
+"""Calls on Dask arrays: compile for what stands for them, make the graph, put the result together.
+
+A Dask array is typed as the NumPy array that it stands for: of its dtype, in C order, with its extents. Nothing is
+computed, but where the function cannot go on without (see `cluster.host_walk`). With `engine="dask"`, NumPy arrays go
+the same way, and results are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parakeet_py.base import config as settings
+from parakeet_py.base.errors import (
+    GatherLimitError,
+    MissingValue,
+    NoSourceError,
+    NotObservedError,
+    UnsupportedError,
+)
+from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.call.compiled import Compiled, leaf_names
+from parakeet_py.call.devices.calls import without_procedures
+from parakeet_py.call.give_back import is_for_python, values_of
+from parakeet_py.call.interop.dask_tokens import token_of
+from parakeet_py.call.load import read_source
+from parakeet_py.cluster.call_settings import CallSettings
+from parakeet_py.cluster.calls import ClusterCall
+from parakeet_py.cluster.plan import ClusterPlan
+from parakeet_py.cluster.report import ClusterReport
+from parakeet_py.hybrid.devices.device_detection import leaves_of
+from parakeet_py.hybrid.residency.arrays import reserved
+from parakeet_py.signature import specs
+from parakeet_py.signature.device_classes import class_is_of_dask
+from parakeet_py.signature.results import Result, ResultEither, ResultLeaf, ResultTuple, assemble, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from parakeet_py.call.devices.caller import Dispatcher
+
+_standing: ContextVar[Mapping[int, np.ndarray[Any, Any]] | None] = ContextVar("parakeet_py_of_dask", default=None)
+_others = specs.stand_in.of
+
+
+def _stand_in(value: Any) -> np.ndarray[Any, Any] | None:
+    found = _standing.get()
+    return _others(value) if found is None or id(value) not in found else found[id(value)]
+
+
+specs.stand_in.of = _stand_in
+
+
+@contextmanager
+def stand_ins(values: Sequence[Any]) -> Iterator[None]:
+    """Within it, Dask arrays among some values, in containers too, are typed as NumPy's.
+
+    Raises
+    ------
+    ValueError
+        The extents of one are not known.
+    """
+    found: dict[int, np.ndarray[Any, Any]] = {}
+    for value in leaves_of(values):
+        if class_is_of_dask(type(value)) and id(value) not in found and value.dtype.isnative:
+            if any(extent != extent for extent in value.shape):
+                raise ValueError(
+                    f"a Dask array of shape {value.shape} has chunks of unknown size: "
+                    "call its compute_chunk_sizes() first"
+                )
+            found[id(value)] = _reserved(value.shape, value.dtype)
+    token = _standing.set(found)
+    try:
+        yield
+    finally:
+        _standing.reset(token)
+
+
+def _reserved(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array in memory that is only reserved: nothing reads or writes it."""
+    size = dtype.itemsize
+    for extent in shape:
+        size *= int(extent)
+    if size == 0 or dtype.hasobject:
+        return np.empty(shape, dtype)
+    return reserved(size).view(dtype).reshape(shape)
+
+
+def plan_of(compiled: Compiled) -> ClusterPlan:
+    """How a specialization runs on Dask, made once."""
+    if compiled.clustered is None:
+        compiled.clustered = ClusterPlan(without_procedures(compiled))
+    plan: ClusterPlan = compiled.clustered
+    return plan
+
+
+def _with_held(dispatcher: Dispatcher, normal: Sequence[Any]) -> list[Any]:
+    """The arguments of a call, and the hidden ones."""
+    found = list(normal)
+    for source in dispatcher.knowledge.facts.hidden:
+        try:
+            found.append(read_source(dispatcher.function, source, normal))
+        except MissingValue:
+            continue
+    return found
+
+
+@hidden
+def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
+    """A call in positional form on Dask; what it gives is `computed`, or Dask arrays."""
+    args = tuple(normal)
+    with stand_ins(_with_held(dispatcher, args)):
+        signature = dispatcher.signature(args)
+        if signature in dispatcher.refused and not dispatcher.config().strict:
+            return dispatcher.run_python(args)
+        try:
+            compiled = dispatcher.compiled_for_device(args, signature)
+            if compiled.specialization.opaque_sites and computed:
+                return _on_cpu(dispatcher, args)
+            made = _planned(dispatcher, compiled, args)
+        except NotObservedError as found:
+            if computed:
+                return _on_cpu(dispatcher, args)
+            error: Exception = UnsupportedError(str(found), dispatcher.function.__code__.co_filename)
+        except GatherLimitError:
+            raise
+        except (UnsupportedError, NoSourceError) as found:
+            error = found
+        else:
+            return _result(compiled, made, computed)
+    if computed:
+        return _on_cpu(dispatcher, args)
+    return dispatcher.refuse(args, signature, error)
+
+
+def _on_cpu(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
+    target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
+    return settings.on_cpu(target, args)
+
+
+@hidden
+def _planned(dispatcher: Dispatcher, compiled: Compiled, args: tuple[Any, ...]) -> ClusterCall:
+    """The graph of a call.
+
+    Raises
+    ------
+    UnsupportedError
+        Only Python knows how to go on with it.
+    """
+    leaves = values_of(compiled, args)
+    chosen = CallSettings(dispatcher.config())
+    names = leaf_names(compiled)
+    seed = _identity(dispatcher, compiled)
+    try:
+        return ClusterCall(plan_of(compiled), leaves, names, chosen, seed)
+    except UnsupportedError:
+        raise
+    except Exception as error:
+        if is_for_python(compiled, error):
+            raise UnsupportedError(str(error), dispatcher.function.__code__.co_filename) from None
+        raise
+
+
+def _identity(dispatcher: Dispatcher, compiled: Compiled) -> Any:
+    """What a function and a specialization of it are, the same in every process."""
+    return (*token_of(dispatcher), repr(compiled.signature.params))
+
+
+def _result(compiled: Compiled, made: ClusterCall, computed: bool) -> Any:
+    """The result of a call, and what it has stored into its arguments."""
+    tree = compiled.specialization.result
+    needed = listed(tree) | _tags(tree)
+    leaves, stored = made.collections(needed)
+    if computed:
+        leaves = _computed(leaves, stored)
+    else:
+        for array, new in stored:
+            if isinstance(array, np.ndarray):
+                array[...] = new.compute()
+            else:
+                become(array, new)
+    lazy = frozenset(number for number, leaf in enumerate(leaves) if class_is_of_dask(type(leaf)))
+    given = [array for array in made.leaves if not isinstance(array, int | float | complex)]
+    return assemble(_as_arrays(tree, lazy), leaves, given, lambda value, new, readonly: _leaving(value, new, readonly))
+
+
+def _leaving(value: Any, new: bool, readonly: bool) -> Any:
+    if isinstance(value, np.ndarray):
+        made = value.view() if new else value
+        made.flags.writeable = made.flags.writeable and not readonly
+        return made
+    return value.copy() if new and not readonly else value
+
+
+def _computed(leaves: list[Any], stored: Sequence[tuple[Any, Any]]) -> list[Any]:
+    import dask
+
+    lazy = [number for number, leaf in enumerate(leaves) if class_is_of_dask(type(leaf))]
+    values = dask.compute(*(leaves[number] for number in lazy), *(new for _, new in stored))
+    for number, value in zip(lazy, values, strict=False):
+        leaves[number] = value
+    for (array, _), value in zip(stored, values[len(lazy) :], strict=True):
+        array[...] = value
+    return leaves
+
+
+def become(array: Any, new: Any) -> None:
+    """Let a Dask array be another of the same extents, as its own assignments do."""
+    array.dask = new.dask
+    array._name = new.name
+    array._chunks = new.chunks
+    array._meta = new._meta
+
+
+def _tags(tree: Result) -> frozenset[int]:
+    """The leaves that say which of several results a call has."""
+    match tree:
+        case ResultEither(tag, choices):
+            own = frozenset(choice.index for choice in choices if isinstance(choice, ResultLeaf))
+            return own | {tag.index}
+        case ResultTuple(items):
+            return frozenset().union(*map(_tags, items))
+    return frozenset()
+
+
+def _as_arrays(tree: Result, lazy: frozenset[int]) -> Result:
+    """A result tree whose lazy scalars are arrays without axes."""
+    match tree:
+        case ResultLeaf(index, "scalar") if index in lazy:
+            return replace(tree, kind="array", rank=0)
+        case ResultTuple(items):
+            return replace(tree, items=tuple(_as_arrays(item, lazy) for item in items))
+    return tree
+
+
+def cluster_report(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Compiled, ClusterReport]:
+    """What a call on Dask does, whose graph is made, but not computed unless the function cannot go on without."""
+    args = tuple(normal)
+    with stand_ins(_with_held(dispatcher, args)):
+        compiled = dispatcher.compiled_for_device(args, dispatcher.signature(args))
+        made = _planned(dispatcher, compiled, args)
+        made.collections()
+        return compiled, made.walk.report()

@@ -1,0 +1,57 @@
+"""What a call on Dask arrays may do: how much it may gather in one place, and what it may store into."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from parakeet_py.base.config import Config
+from parakeet_py.base.errors import ClusterWarning, GatherLimitError, UnsupportedError
+from parakeet_py.base.frames.tracebacks import user_level
+from parakeet_py.cluster.arrays import Root
+
+QUIET = 1 << 20  # bytes that may be put together without a word
+
+
+class CallSettings:
+    """The settings of one call.
+
+    Attributes
+    ----------
+    chunk_bytes : of chunks of arrays that the call makes from nothing, or that NumPy arrays are cut into
+    gather_limit : bytes of an array that one task may need all of
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.chunk_bytes, self.gather_limit = config.chunks, config.gather_limit
+        self._told: set[Any] = set()
+
+    def check_size(self, name: str, filename: str, line: int, nbytes: int) -> None:
+        """One task needs so many bytes of an array that is in several chunks.
+
+        Raises
+        ------
+        GatherLimitError
+            They are more than `gather_limit`.
+        """
+        if nbytes > self.gather_limit:
+            raise GatherLimitError(
+                f"line {line} of {name} needs {nbytes} bytes of an array in one place, more than "
+                f"gather_limit={self.gather_limit}, as it cannot be cut along its chunks",
+                filename,
+            )
+        if nbytes > QUIET and line not in self._told:
+            self._told.add(line)
+            text = f"line {line} of {name} cannot be cut along its chunks: {nbytes} bytes are gathered in one place"
+            warnings.warn(ClusterWarning(text), stacklevel=user_level())
+
+    def may_store(self, root: Root, name: str, filename: str, line: int) -> None:
+        """Something stores into an array.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no way to.
+        """
+        if root.frozen:
+            raise UnsupportedError(f"line {line} of {name}: {root.frozen} are not possible on Dask arrays", filename)

@@ -1,0 +1,155 @@
+"""A call whose leaf arguments are Dask arrays, NumPy arrays and scalars: its graph, and its results as collections."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask._task_spec import TaskRef
+from dask.base import tokenize
+
+from parakeet_py.base.types import Array
+from parakeet_py.cluster import kernels
+from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
+from parakeet_py.cluster.call_settings import CallSettings
+from parakeet_py.cluster.graph import Graph
+from parakeet_py.cluster.host_walk import HostWalk
+from parakeet_py.cluster.plan import ClusterPlan
+from parakeet_py.cluster.views import materialized
+from parakeet_py.hybrid.execute.call_arrays import entering
+
+SMALL = 1 << 20  # bytes of NumPy arrays that are not cut
+
+
+class ClusterCall:
+    """One call on Dask.
+
+    Parameters
+    ----------
+    leaves : the leaf arguments; arrays are Dask's or NumPy's
+    names : what they are called
+    seed : what else the call depends on
+    """
+
+    def __init__(
+        self, plan: ClusterPlan, leaves: Sequence[Any], names: Sequence[str], settings: CallSettings, seed: Any
+    ) -> None:
+        self.plan, self.settings = plan, settings
+        token = tokenize(seed, *leaves)[:12]
+        self.graph = Graph(plan.name, token)
+        self.entered: dict[int, Root] = {}
+        self.leaves = list(leaves)
+        hints: dict[int, list[int]] = {}
+        values = [self._enter(*one, hints) for one in zip(leaves, plan.function.params, names, strict=True)]
+        self.walk = HostWalk(plan, self.graph, settings, hints)
+        self.results = self.walk.run(values)
+
+    # ---- arguments ---------------------------------------------------------------------------------------------------
+
+    def _enter(self, leaf: Any, param: Any, name: str, hints: dict[int, list[int]]) -> Any:
+        if not isinstance(param.type, Array):
+            return entering(leaf, param.type)
+        if id(leaf) not in self.entered:
+            self.entered[id(leaf)] = self._root(leaf, name)
+        root = self.entered[id(leaf)]
+        for extent, bounds in zip(root.shape, root.bounds, strict=True):
+            if len(bounds) > 2:
+                hints.setdefault(extent, bounds[1:-1])
+        return LazyArray.of(root)
+
+    def _root(self, leaf: Any, name: str) -> Root:
+        array = leaf
+        if isinstance(leaf, np.ndarray):
+            large = leaf.nbytes > SMALL and leaf.nbytes > self.settings.chunk_bytes // 2
+            with_limit = {"limit": self.settings.chunk_bytes, "dtype": leaf.dtype, "shape": leaf.shape}
+            chunks = da.core.normalize_chunks("auto", **with_limit) if large else leaf.shape
+            array = da.from_array(leaf, chunks=chunks or -1, name=None if leaf.nbytes <= SMALL else False)
+        root = Root(array.shape, array.dtype.name, array.dtype.itemsize, array.chunks)
+        root.given, root.name = leaf, name
+        self.graph.read(array)
+        for place in itertools.product(*(range(len(extents)) for extents in array.chunks)):
+            root.keys[place] = (array.name, *place)
+        return root
+
+    # ---- results -----------------------------------------------------------------------------------------------------
+
+    def collections(self, listed: Collection[int] = ()) -> tuple[list[Any], list[tuple[Any, Any]]]:
+        """The leaves of the result: Dask arrays, and scalars that are known; `listed` ones are computed. Then the
+        arguments that have been stored into, with Dask arrays of what they hold then."""
+        values = [self.walk.number(value) if number in listed else value for number, value in enumerate(self.results)]
+        found: list[Any] = list(values)
+        wanted: list[tuple[dict[Any, Any], Any, np.dtype[Any]]] = []
+        places: list[int] = []
+        same: dict[int, int] = {}
+        for number, value in enumerate(values):
+            if isinstance(value, LazyArray) and id(value) in same:
+                found[number] = None
+                continue
+            if isinstance(value, LazyArray):
+                given = value.root.given
+                if given is not None and value.root.version == 0 and value.is_whole():
+                    found[number] = given
+                    continue
+                same[id(value)] = number
+                wanted.append(self._chunks(value))
+                places.append(number)
+            elif isinstance(value, LazyScalar) and not value.known:
+                key = self.graph.add((self.graph.prefix("scalar"),), kernels.as_array, TaskRef(value.key), value.dtype)
+                wanted.append(({(): key}, (), np.dtype(value.dtype)))
+                places.append(number)
+            elif isinstance(value, LazyScalar):
+                found[number] = value.value
+        changed = [root for root in self.entered.values() if root.version]
+        wanted += [self._chunks(LazyArray.of(root)) for root in changed]
+        self._guard(wanted)
+        arrays = self.graph.arrays(wanted) if wanted else []
+        stored = [(root.given, array) for root, array in zip(changed, arrays[len(places) :], strict=True)]
+        for number, array in zip(places, arrays, strict=False):
+            found[number] = array
+        for number, value in enumerate(values):
+            if isinstance(value, LazyArray) and id(value) in same:
+                found[number] = found[same[id(value)]]
+        for number in listed:
+            if isinstance(found[number], da.Array):
+                found[number] = np.asarray(found[number].compute())
+        return found, stored
+
+    def _chunks(self, value: LazyArray) -> tuple[dict[Any, Any], Any, np.dtype[Any]]:
+        root = value.root
+        dtype = np.dtype(root.dtype)
+        if root.counts is not None:
+            return dict(root.keys), ((float("nan"),) * len(root.keys),), dtype
+        array = self.walk.ready(value)
+        if array.root.chunks is None:
+            array.root.cut(tuple((extent,) for extent in array.root.shape))
+        whole = materialized(self.walk, array)
+        keys = {}
+        for place in itertools.product(*(range(len(bounds) - 1) for bounds in whole.root.bounds)):
+            key = whole.root.keys.get(place)
+            if key is None:
+                shape = tuple(b[at + 1] - b[at] for b, at in zip(whole.root.bounds, place, strict=True))
+                key = self.graph.add((self.graph.prefix("new"), *place), kernels.fresh, shape, root.dtype)
+            keys[place] = key
+        return keys, whole.root.chunks, dtype
+
+    def _guard(self, wanted: Sequence[tuple[dict[Any, Any], Any, np.dtype[Any]]]) -> None:
+        """Let results wait for checks that none of them needs otherwise."""
+        checks = [*self.walk.checks, *self.walk.may_raise]
+        if not checks:
+            return
+        needed = self.graph.ancestors(key for keys, _, _ in wanted for key in keys.values())
+        left = [key for key in checks if key in self.graph.tasks and key not in needed]
+        if not left:
+            return
+        if not wanted:
+            self.walk.round([], left)
+            return
+        prefix = self.graph.prefix("checked")
+        for number, (keys, _, _) in enumerate(wanted):
+            for place, key in keys.items():
+                keys[place] = self.graph.add(
+                    (f"{prefix}-{number}", *place), kernels.after, TaskRef(key), *map(TaskRef, left)
+                )

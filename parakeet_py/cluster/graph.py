@@ -1,0 +1,195 @@
+"""The graph of a call: tasks, the Dask collections that they read, and the collections of what comes out.
+
+All tasks of a call are one layer of Dask's; each result is a layer of its own on top of it. When the client has to know
+a number before it can go on (a `round`), the chunks that it was computed from and that are still needed are persisted,
+so that they are computed once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask._task_spec import Alias, DataNode, Task, TaskRef
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+from parakeet_py.cluster.kernels import cut
+
+SLICED = 0.5  # of a chunk: less than that is sent as a slice of its own
+
+
+class Keys:
+    """Keys of a graph as a collection of Dask's: what it computes is a list, what it persists a dict."""
+
+    def __init__(self, graph: HighLevelGraph, name: str, keys: Sequence[Hashable]) -> None:
+        self.graph, self.name, self.keys = graph, name, list(keys)
+
+    def __dask_graph__(self) -> HighLevelGraph:
+        return self.graph
+
+    def __dask_keys__(self) -> list[Hashable]:
+        return self.keys
+
+    def __dask_layers__(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def __dask_tokenize__(self) -> Any:
+        return self.name, *map(str, self.keys)
+
+    @staticmethod
+    def __dask_optimize__(graph: Any, keys: Any, **settings: Any) -> Any:
+        return da.optimization.optimize(graph, keys, **settings)
+
+    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
+
+    def __dask_postcompute__(self) -> tuple[Any, tuple[Any, ...]]:
+        return list, ()
+
+    def __dask_postpersist__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _persisted, ()
+
+
+def _persisted(graph: Mapping[Any, Any], *, rename: Any = None) -> dict[Any, Any]:
+    return dict(graph)
+
+
+class Graph:
+    """The tasks of a call.
+
+    Attributes
+    ----------
+    name : of the layer
+    tasks : by their keys
+    inputs : the Dask arrays whose chunks are read
+    rounds : how often the client has waited for numbers
+    """
+
+    def __init__(self, function: str, token: str) -> None:
+        self.function, self.token = function, token
+        self.name = f"{function}-{token}"
+        self.tasks: dict[Any, Any] = {}
+        self.inputs: dict[str, Any] = {}
+        self.rounds = 0
+        self._count = 0
+        self._slices: dict[Any, Hashable] = {}
+
+    def prefix(self, kind: str) -> str:
+        """A name for the keys of one more group of tasks, the same in every process."""
+        self._count += 1
+        return f"{self.function}-{kind}-{self.token}-{self._count}"
+
+    def add(self, key: Hashable, function: Any, *args: Any) -> Hashable:
+        """One task; gives its key."""
+        self.tasks[key] = Task(key, function, *args)
+        return key
+
+    def data(self, key: Hashable, value: Any) -> Hashable:
+        """A value that tasks read."""
+        if key not in self.tasks:
+            self.tasks[key] = DataNode(key, value)
+        return key
+
+    def read(self, array: Any) -> None:
+        """Tasks read chunks of a Dask array."""
+        self.inputs[array.name] = array
+
+    def slice(self, key: Hashable, shape: Sequence[int], bounds: tuple[tuple[int, int], ...]) -> Hashable | None:
+        """The key of a slice of a chunk, if it is worth a task of its own."""
+        part = whole = 1
+        for (lo, hi), extent in zip(bounds, shape, strict=True):
+            part, whole = part * (hi - lo), whole * extent
+        if part > SLICED * whole:
+            return None
+        found = self._slices.get((key, bounds))
+        if found is None:
+            found = (f"{self.function}-halo-{self.token}", len(self._slices))
+            self._slices[key, bounds] = self.add(found, cut, TaskRef(key), bounds)
+        return found
+
+    # ---- collections -------------------------------------------------------------------------------------------------
+
+    def graph(self) -> HighLevelGraph:
+        """All tasks, with those of the inputs."""
+        return HighLevelGraph.from_collections(self.name, self.tasks, dependencies=list(self.inputs.values()))
+
+    def arrays(self, wanted: Sequence[tuple[dict[Any, Hashable], Any, np.dtype[Any]]]) -> list[Any]:
+        """Dask arrays of chunks: of each array the keys by place, the extents of chunks, and the dtype.
+
+        A task whose chunk is part of one array alone moves to the layer of that array; nothing is added afterwards.
+        """
+        needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
+        shown = Counter(key for keys, _, _ in wanted for key in keys.values())
+        layers: dict[str, dict[Any, Any]] = {}
+        for keys, _, _ in wanted:
+            name = self.prefix("result")
+            layer: dict[Any, Any] = {}
+            layers[name] = layer
+            for place, key in keys.items():
+                own = (name, *place)
+                task = self.tasks.get(key)
+                if isinstance(task, Task) and key not in needed and shown[key] == 1:
+                    layer[own] = self.tasks.pop(key).substitute({}, own)
+                else:
+                    layer[own] = Alias(own, key)
+        below = self.graph()
+        depends = {self.name, *below.dependencies[self.name]}
+        return [
+            da.Array(
+                HighLevelGraph(
+                    {**below.layers, name: MaterializedLayer(layer)}, {**below.dependencies, name: set(depends)}
+                ),
+                name,
+                chunks,
+                meta=np.empty((0,) * len(chunks), dtype),
+            )
+            for (name, layer), (_, chunks, dtype) in zip(layers.items(), wanted, strict=True)
+        ]
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+
+    def ancestors(self, keys: Iterable[Hashable]) -> set[Hashable]:
+        """The tasks of the call that some need, these included."""
+        found: set[Hashable] = set()
+        left = [key for key in keys if key in self.tasks]
+        while left:
+            key = left.pop()
+            if key in found:
+                continue
+            found.add(key)
+            left += [other for other in getattr(self.tasks[key], "dependencies", ()) if other in self.tasks]
+        return found
+
+    def values(self, wanted: Sequence[Hashable], live: Iterable[Hashable]) -> list[Any]:
+        """Compute what some tasks give; those of the `live` chunks that this takes are kept."""
+        self.rounds += 1
+        needed = self.ancestors(wanted)
+        kept = [key for key in dict.fromkeys(live) if key in needed]
+        kept = [key for key in kept if isinstance(self.tasks[key], Task) and key not in wanted]
+        graph = self.graph()
+        if not kept:
+            return list(*dask.compute(Keys(graph, self.name, wanted)))
+        (held,) = dask.persist(Keys(graph, self.name, [*kept, *wanted]))
+        for key, value in held.items():
+            self.tasks[key] = value if _is_future(value) else DataNode(key, value)
+        return list(*dask.compute(Keys(self.graph(), self.name, wanted)))
+
+    def drop_unneeded(self, keys: Iterable[Hashable]) -> None:
+        """Forget the tasks that nothing needs any more."""
+        needed = self.ancestors(keys)
+        self.tasks = {key: task for key, task in self.tasks.items() if key in needed}
+        self._slices = {what: key for what, key in self._slices.items() if key in needed}
+
+
+@functools.lru_cache(maxsize=64)
+def _is_future_class(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "distributed"
+
+
+def _is_future(value: Any) -> bool:
+    kind: Any = type(value)
+    return _is_future_class(kind)

@@ -1,0 +1,471 @@
+"""The host part of a function, walked on the client: it makes the graph of a call.
+
+What depends on extents and scalars alone is computed here and now. What depends on elements is lazy: arithmetic with a
+lazy scalar is a task, a check of one is a task that raises and that the results wait for. Where control depends on one,
+or an extent, the client has to know it: that is a *round*, in which it is computed, together with the chunks that it
+comes from and that are still needed. Loops whose bounds are known unroll into the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from dask._task_spec import TaskRef
+
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.types import Scalar, itemsize
+from parakeet_py.cluster import kernels
+from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root, box_of, places_of
+from parakeet_py.cluster.call_settings import CallSettings
+from parakeet_py.cluster.graph import Graph
+from parakeet_py.cluster.kernels import Kernel, ViewSlot, WindowSpec
+from parakeet_py.cluster.plan import ClusterPlan
+from parakeet_py.cluster.region_tasks import run_region
+from parakeet_py.cluster.report import ClusterReport, RegionReport
+from parakeet_py.cluster.reshape import reshaped
+from parakeet_py.cluster.views import materialized
+from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows
+from parakeet_py.hybrid.partition.block_parts import BlockPart
+from parakeet_py.hybrid.partition.regions import Region
+from parakeet_py.hybrid.plan.failures import exception_of
+from parakeet_py.hybrid.plan.host_scalars import ELEMENTARY
+from parakeet_py.imp import ir as imp
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Const, Function, Operand, Var, dtype_of
+
+_INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "minimum": min,
+    "maximum": max,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+_SMALL = 1 << 62
+
+
+class _Break(Exception):
+    """A loop of the host part ends."""
+
+
+class HostWalk:
+    """One call whose graph is being made; fulfils `PlannedCall`.
+
+    Attributes
+    ----------
+    chunk_bytes, hints : see `PlannedCall`
+    checks : keys of checks that the results wait for
+    may_raise : keys of parts of regions that may raise
+    regions : what has become of regions so far
+    scopes, held : values of variables, and others that are still needed
+    """
+
+    def __init__(
+        self, plan: ClusterPlan, graph: Graph, settings: CallSettings, hints: Mapping[int, Sequence[int]]
+    ) -> None:
+        self.plan, self.graph, self.settings, self.hints = plan, graph, settings, hints
+        self.chunk_bytes = settings.chunk_bytes
+        self.checks: list[Hashable] = []
+        self.may_raise: list[Hashable] = []
+        self.regions: list[RegionReport] = []
+        self.scopes: list[dict[Any, Any]] = []
+        self.held: list[Any] = []
+        self.roots: list[Root] = []
+        self.function = plan.function
+
+    def report(self) -> ClusterReport:
+        """What the call does, as far as it has got."""
+        return ClusterReport(tuple(self.regions), self.graph.rounds, len(self.graph.tasks))
+
+    def run(self, leaves: Sequence[Any]) -> list[Any]:
+        """The results of the host part for its leaf arguments."""
+        self.held += leaves
+        results = self._function(self.plan.function, leaves)
+        self.held += results
+        return results
+
+    def _function(self, function: imp.Function, values: Sequence[Any]) -> list[Any]:
+        before = self.function
+        self.function = function
+        self.scopes.append(dict(zip(function.params, values, strict=True)))
+        try:
+            self._block(function.body)
+            return [self._operand(result) for result in function.results]
+        finally:
+            self.scopes.pop()
+            self.function = before
+
+    # ---- what regions need -------------------------------------------------------------------------------------------
+
+    def number(self, value: Any) -> Any:
+        """A scalar that may have to be computed first."""
+        if not isinstance(value, LazyScalar):
+            return value
+        if not value.known:
+            self.round([value])
+        return value.value
+
+    def ready(self, array: LazyArray) -> LazyArray:
+        root = array.root
+        if root.counts is not None:
+            self._settle(root)
+        if root.refresh is not None:
+            root.refresh()
+        if any(isinstance(extent, LazyScalar) for extent in array.shape):
+            return LazyArray(root, array.starts, array.axes, [self.number(extent) for extent in array.shape])
+        return array
+
+    def part(self, region: Region, cut: tuple[int, ...], private: bool) -> BlockPart:
+        return self.plan.part(region, cut, private)
+
+    def kernel(self, function: Function, apart: bool) -> tuple[Kernel, Hashable]:
+        kernel, key = self.plan.kernel(function, apart)
+        self.graph.data(key, kernel)
+        return kernel, key
+
+    def check_size(self, region: Region, root: Root, nbytes: int) -> None:
+        self.settings.check_size(self.plan.name, self.plan.filename, region.line, nbytes)
+
+    def may_store(self, root: Root, line: int) -> None:
+        self.settings.may_store(root, self.plan.name, self.plan.filename, line)
+
+    def told(self, report: RegionReport) -> None:
+        self.regions.append(report)
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+
+    def _live(self) -> Iterator[Any]:
+        for scope in self.scopes:
+            yield from scope.values()
+        yield from self.held
+
+    def round(self, wanted: Sequence[LazyScalar], more: Sequence[Hashable] = ()) -> list[Any]:
+        """Compute scalars, and what else is wanted; gives the latter."""
+        live: dict[Hashable, None] = {}
+        for value in self._live():
+            if isinstance(value, LazyScalar) and not value.known:
+                live[value.key] = None
+            elif isinstance(value, LazyArray):
+                live.update(dict.fromkeys(value.root.keys.values()))
+                live.update(dict.fromkeys(value.root.counts or ()))
+        values = self.graph.values([*(one.key for one in wanted), *more, *self.checks], list(live))
+        for one, value in zip(wanted, values, strict=False):
+            one.settle(value)
+        self.checks.clear()
+        self.graph.drop_unneeded([*live, *self.may_raise])
+        return values[len(wanted) : len(wanted) + len(more)]
+
+    def _settle(self, root: Root) -> None:
+        """Compute how many elements are in each chunk."""
+        assert root.counts is not None
+        extent: Any = root.shape[0]
+        counts = [int(count) for count in self.round([], root.counts)]
+        if isinstance(extent, LazyScalar) and not extent.known:
+            extent.settle(sum(counts))
+        for value in self._live():
+            if isinstance(value, LazyArray) and value.root.counts is not None and value.root.shape[0] is extent:
+                value.root.shape = (sum(counts),)
+                value.root.cut((tuple(counts),))
+                value.root.counts = None
+        if root.counts is not None:
+            root.shape = (sum(counts),)
+            root.cut((tuple(counts),))
+            root.counts = None
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def _operand(self, operand: Operand) -> Any:
+        if isinstance(operand, Const):
+            return kernels.kept(operand.value, operand.type.dtype)
+        value = self.scopes[-1][operand]
+        return value.value if isinstance(value, LazyScalar) and value.known else value
+
+    def _int(self, operand: Operand) -> int:
+        return int(self.number(self._operand(operand)))
+
+    def _ints(self, operands: Sequence[Operand]) -> tuple[int, ...]:
+        return tuple([self._int(operand) for operand in operands])
+
+    def _set(self, place: Any, value: Any) -> None:
+        self.scopes[-1][place] = value
+
+    def lazy(self, kind: Scalar, name: str, function: Any, *args: Any) -> LazyScalar:
+        """A scalar that a task gives."""
+        given = [TaskRef(arg.key) if isinstance(arg, LazyScalar) else arg for arg in args]
+        key = self.graph.add((self.graph.prefix(name),), function, *given)
+        return LazyScalar(key, kind.dtype, kind.python)
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+
+    def _block(self, block: imp.Block) -> None:
+        for statement in block.statements:
+            self._statement(statement)
+
+    def _statement(self, statement: imp.Statement) -> None:
+        match statement:
+            case imp.Let(out, rhs):
+                self._set(out, self._rhs(out, rhs))
+            case imp.Declare(cell, init):
+                self._set(cell, _unset(cell.type) if init is None else self._operand(init))
+            case imp.Write(cell, value):
+                self._set(cell, self._operand(value))
+            case imp.Store(array, indices, value, pos):
+                self._store(self._array(array), self._ints(indices), self._operand(value), pos.line)
+            case imp.If(condition, then, orelse):
+                self._block(then if self.number(self._operand(condition)) else orelse)
+            case imp.For(index, start, stop, step, body):
+                try:
+                    for at in range(*self._ints((start, stop, step))):
+                        self._set(index, at)
+                        self._block(body)
+                except _Break:
+                    pass
+            case imp.While(head, condition, body):
+                try:
+                    while True:
+                        self._block(head)
+                        if not self.number(self._operand(condition)):
+                            break
+                        self._block(body)
+                except _Break:
+                    pass
+            case imp.Break():
+                raise _Break
+            case imp.Check(condition, failure, args):
+                self._check(self._operand(condition), failure, args)
+            case imp.Release(place):
+                self.scopes[-1].pop(place, None)
+            case imp.Retain():
+                pass
+            case imp.Opaque(outs, site, args, pos):
+                results = self._opaque(site, [self._operand(arg) for arg in args], pos.line)
+                for out, value in zip(outs, results, strict=True):
+                    self._set(out, value)
+            case _:
+                raise AssertionError(f"{statement!r} in a host part")
+
+    def _check(self, condition: Any, failure: int, args: Sequence[Operand]) -> None:
+        values = [self._operand(arg) for arg in args]
+        if not isinstance(condition, LazyScalar):
+            if not condition:
+                known = [self.number(value) for value in values]
+                raise exception_of(self.function, [self.function.body], failure, known)
+            return
+        kinds = tuple(dtype_of(arg) for arg in args)
+        made = self.lazy(
+            Scalar("bool"), "check", kernels.checked, self.function.failures[failure].failure, kinds, condition, *values
+        )
+        self.checks.append(made.key)
+
+    def _rhs(self, out: Var, rhs: imp.Rhs) -> Any:
+        match rhs:
+            case ir.Prim(name, args):
+                return self._prim(out, name, args)
+            case ir.Cast(arg):
+                value = self._operand(arg)
+                if isinstance(value, LazyScalar):
+                    return self.lazy(_kind(out), "cast", kernels.converted, dtype_of(arg), dtype_of(out), value)
+                return kernels.converted(dtype_of(arg), dtype_of(out), value)
+            case imp.Read(cell):
+                return self.scopes[-1][cell]
+            case ir.Load(array, indices):
+                return self._load(self._array(array), self._ints(indices), out)
+            case ir.Dim(array, axis):
+                return self._array(array).shape[axis]
+            case imp.NewArray(extents):
+                dtype = dtype_of(out)
+                return LazyArray.of(Root(self._ints(extents), dtype, itemsize(dtype)))
+            case ir.View(base, starts, axes):
+                shown = [(axis.source, self._int(axis.extent), self._int(axis.step)) for axis in axes]
+                return self.ready(self._array(base)).view(self._ints(starts), shown)
+            case ir.Reshape(base, extents):
+                return reshaped(self, self.ready(self._array(base)), self._ints(extents))
+            case ir.Stride(array, axis):
+                return self.ready(self._array(array)).stride(axis)
+            case ir.Strided(base, offset, extents, strides):
+                return self._strided(
+                    self.ready(self._array(base)),
+                    self._int(offset),
+                    self._ints(extents),
+                    self._ints(strides),
+                    dtype_of(out),
+                )
+        raise AssertionError(f"{rhs!r} in a host part")
+
+    def _array(self, operand: Operand) -> LazyArray:
+        value = self._operand(operand)
+        assert isinstance(value, LazyArray)
+        return value
+
+    def _prim(self, out: Var, name: str, args: tuple[Operand, ...]) -> Any:
+        values = [self._operand(arg) for arg in args]
+        if name == "select" and not isinstance(values[0], LazyScalar):
+            return values[1] if values[0] else values[2]
+        dtypes = tuple(map(dtype_of, args))
+        if not any(isinstance(value, LazyScalar) for value in values):
+            if name in _INTEGERS and set(dtypes) == {"int64"}:
+                found = _INTEGERS[name](*values)
+                if -_SMALL < found < _SMALL:
+                    return found
+            return kernels.primitive(name, dtypes, dtype_of(out), *values)
+        assert name not in ELEMENTARY or dtypes
+        return self.lazy(_kind(out), name, kernels.primitive, name, dtypes, dtype_of(out), *values)
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+
+    def _load(self, array: LazyArray, indices: tuple[int, ...], out: Var) -> Any:
+        array = self.ready(array)
+        at = _element(array, indices)
+        root = array.root
+        if isinstance(root.given, np.ndarray) and root.version == 0:
+            return kernels.element(root.given, at, root.dtype)
+        (place,) = places_of(root.bounds, tuple((one, one + 1) for one in at)) if root.keys else ((),)
+        key = root.keys.get(place)
+        if key is None:
+            return kernels.kept(0, root.dtype)  # never stored: its bits are unspecified
+        local = tuple(one - bounds[number] for one, bounds, number in zip(at, root.bounds, place, strict=True))
+        return self.lazy(_kind(out), "element", kernels.element, TaskRef(key), local, root.dtype)
+
+    def _store(self, array: LazyArray, indices: tuple[int, ...], value: Any, line: int) -> None:
+        array = self.ready(array)
+        root = array.root
+        self.may_store(root, line)
+        at = _element(array, indices)
+        if root.chunks is None:
+            root.cut(tuple((extent,) for extent in root.shape))
+        (place,) = places_of(root.bounds, tuple((one, one + 1) for one in at))
+        box = box_of(root.bounds, place)
+        key = root.keys.get(place)
+        prefix = self.graph.prefix("store")
+        if key is None:
+            key = self.graph.add((f"{prefix}-new", *place), kernels.fresh, tuple(hi - lo for lo, hi in box), root.dtype)
+        local = tuple(one - lo for one, (lo, _) in zip(at, box, strict=True))
+        given = TaskRef(value.key) if isinstance(value, LazyScalar) else value
+        root.keys = {
+            **root.keys,
+            place: self.graph.add((prefix, *place), kernels.stored_element, TaskRef(key), local, given),
+        }
+        root.changed()
+
+    def _strided(
+        self, base: LazyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
+    ) -> LazyArray:
+        """A view by strides, of an array that is put together for it."""
+        whole = materialized(self, base, together=True)
+        made = Root(shape, dtype, itemsize(dtype), tuple((extent,) for extent in shape))
+        made.frozen = "stores through strides"
+        places = [*whole.root.keys.values()]
+        key = self.graph.add(
+            (self.graph.prefix("strided"),), kernels.strided, TaskRef(places[0]), offset, shape, strides, dtype
+        )
+        made.keys = {(0,) * len(shape): key}
+        version, source = base.root.version, base
+
+        def refresh() -> None:
+            nonlocal version
+            if source.root.refresh is not None:
+                source.root.refresh()
+            if source.root.version != version:
+                version = source.root.version
+                again = self._strided(source, offset, shape, strides, dtype)
+                made.keys = again.root.keys
+                made.version += 1
+
+        made.refresh = refresh
+        return LazyArray.of(made)
+
+    # ---- regions -----------------------------------------------------------------------------------------------------
+
+    def _opaque(self, site: int, args: list[Any], line: int) -> Sequence[Any]:
+        found = self.plan.at(site)
+        if isinstance(found, Region):
+            values = dict(zip(found.args, args, strict=True))
+            if isinstance(found.op, ir.Matmul):
+                from parakeet_py.cluster.products import run_product
+
+                run_product(self, found, values)
+                return []
+            return run_region(self, found, values)
+        if found is not None:
+            values = dict(zip(found.args, args, strict=True))
+            results: list[Any] = []
+            before = len(self.held)
+            for task in found.tasks:
+                own = self._function(task.function, [values[arg] for arg in task.args])
+                results += own
+                self.held += own
+            del self.held[before:]
+            return results
+        routine = self.plan.routines.get(site)
+        if routine is None:
+            raise UnsupportedError(
+                f"line {line} of {self.plan.name} is handed back to Python, which does not know what Dask arrays hold",
+                self.plan.filename,
+            )
+        return self._routine(routine, [self.ready(arg) for arg in args])
+
+    def _routine(self, routine: Any, arrays: list[LazyArray]) -> list[Any]:
+        """A compiled loop of NumPy's, as one task."""
+        windows, inputs = Windows(self.graph), TaskInputs()
+        roots = list({id(array.root): array.root for array in arrays}.values())
+        written = {id(array.root) for array in arrays[: routine.written]}
+        for root in roots:
+            if root.chunks is None:
+                root.cut(tuple((extent,) for extent in root.shape))
+            if id(root) in written:
+                self.may_store(root, routine.line)
+        specs: list[WindowSpec] = []
+        for root in roots:
+            if len(root.keys) > 1:
+                self.settings.check_size(self.plan.name, self.plan.filename, routine.line, root.nbytes)
+            specs.append(windows.spec(inputs, Snapshot(root), [root.whole()], id(root) in written, True))
+        numbers = {id(root): number for number, root in enumerate(roots)}
+        slots = tuple(
+            ViewSlot(numbers[id(array.root)], array.starts, array.axes, array.shape, array.root.itemsize)
+            for array in arrays
+        )
+        prefix = self.graph.prefix(routine.name.replace(".", "-"))
+        before = len(self.graph.tasks)
+        key = self.graph.add(
+            (prefix,), kernels.run_routine, routine.name, routine.written, tuple(specs), slots, *inputs.refs()
+        )
+        for number, root in enumerate(root for root in roots if id(root) in written):
+            root.cut(tuple((extent,) for extent in root.shape))
+            root.keys = {
+                (0,) * len(root.shape): self.graph.add((f"{prefix}-{number}",), kernels.take, TaskRef(key), number + 1)
+            }
+            root.changed()
+        self.told(
+            RegionReport(routine.name, routine.line, (), "one task", len(self.graph.tasks) - before, windows.moved)
+        )
+        from parakeet_py.base import routines
+
+        if not routines.reports(routine.name):
+            return []
+        return [self.lazy(Scalar("bool"), "failed", kernels.take, TaskRef(key), 0)]
+
+
+def _kind(out: Var) -> Scalar:
+    assert isinstance(out.type, Scalar)
+    return out.type
+
+
+def _unset(kind: Any) -> Any:
+    """What a cell holds before it is written."""
+    return kernels.kept(0, kind.dtype) if isinstance(kind, Scalar) else None
+
+
+def _element(array: LazyArray, indices: Sequence[int]) -> tuple[int, ...]:
+    """Where an element is in the root."""
+    at = list(array.starts)
+    for index, (axis, step) in zip(indices, array.axes, strict=True):
+        if axis >= 0:
+            at[axis] += step * index
+    return tuple(at)

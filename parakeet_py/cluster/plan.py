@@ -1,0 +1,78 @@
+"""What is made once of a specialization for calls on Dask arrays: its host part, its regions, and their kernels."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Hashable
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from parakeet_py.cluster.kernels import Kernel
+from parakeet_py.hybrid.partition.block_parts import BlockPart, block_part
+from parakeet_py.hybrid.partition.regions import Region, cut_regions
+from parakeet_py.hybrid.partition.tasks import Group
+from parakeet_py.hybrid.plan.routine_calls import as_calls
+from parakeet_py.hybrid.residency.windows import spread
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.print import format_function
+
+if TYPE_CHECKING:
+    from parakeet_py.hybrid.plan.compiled import Compiled
+
+
+class ClusterPlan:
+    """How a specialization runs on Dask.
+
+    Attributes
+    ----------
+    function : the host part
+    sites, first : regions and groups of tasks, and the number of the first among the opaque calls of the host part
+    routines : NumPy's compiled loops, by the numbers of their calls
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        function, self.routines = as_calls(compiled.typed, team=True)
+        self.function, self.sites, self.first = cut_regions(function)
+        self.config = compiled.config
+        self.name, self.filename = compiled.typed.name, compiled.function.__code__.co_filename
+        self._lock = threading.RLock()
+        self._parts: dict[Any, BlockPart] = {}
+        self._kernels: dict[tuple[int, bool], tuple[Kernel, Hashable]] = {}
+        self._kept: list[Any] = []  # their ids are keys
+
+    def at(self, site: int) -> Region | Group | None:
+        """What stands at an opaque call of the host part: a region, or tasks; None if it is one of the user's."""
+        return self.sites[site - self.first] if site >= self.first else None
+
+    def part(self, region: Region, cut: tuple[int, ...], private: bool) -> BlockPart:
+        """The part of a region over blocks that are cut along some axes."""
+        key = id(region), cut, private
+        with self._lock:
+            if key not in self._parts:
+                assert isinstance(region.op, ir.PARALLEL)
+                self._parts[key] = block_part(region.op, region.outs, region.line, region.name, cut, private)
+                self._kept.append(region)
+            return self._parts[key]
+
+    def kernel(self, function: ir.Function, apart: bool) -> tuple[Kernel, Hashable]:
+        """A part with its machine code, and the key that it has in graphs, the same in every process."""
+        key = id(function), apart
+        with self._lock:
+            if key not in self._kernels:
+                self._kept.append(function)
+                loose = spread(function)
+                chosen = replace(function if loose is None else loose, disjoint=apart)
+                together = loose is None and any(getattr(param.type, "rank", 0) > 1 for param in function.params)
+                self._kernels[key] = Kernel(chosen, self.config, together), f"{function.name}-code-{_digest(chosen)}"
+            return self._kernels[key]
+
+
+def _digest(function: ir.Function) -> str:
+    """What a function is, whatever the numbers of its variables."""
+    numbers: dict[str, int] = {}
+    text = re.sub(
+        r"\.(\d+)\b", lambda found: f".{numbers.setdefault(found[1], len(numbers))}", format_function(function)
+    )
+    return blake2b(f"{text} {function.disjoint}".encode(), digest_size=8).hexdigest()

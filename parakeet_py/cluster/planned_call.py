@@ -1,0 +1,63 @@
+"""What regions need of the call that they are in: a protocol that `host_walk.HostWalk` fulfils."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol
+
+from parakeet_py.cluster.arrays import LazyArray, Root
+from parakeet_py.cluster.graph import Graph
+from parakeet_py.cluster.kernels import Kernel
+from parakeet_py.cluster.report import RegionReport
+from parakeet_py.hybrid.partition.block_parts import BlockPart
+from parakeet_py.hybrid.partition.regions import Region
+from parakeet_py.typed_ir.ir import Function
+
+
+class PlannedCall(Protocol):
+    """A call whose graph is being made.
+
+    Attributes
+    ----------
+    hints : where axes of so many elements are cut, of what reads no chunks
+    chunk_bytes : the size of chunks of such
+    may_raise : keys of tasks that may raise, which are to run whatever else needs them
+    """
+
+    graph: Graph
+    hints: Mapping[int, Sequence[int]]
+    chunk_bytes: int
+    may_raise: list[Hashable]
+
+    def number(self, value: Any) -> int:
+        """An int that may have to be computed first."""
+
+    def ready(self, array: LazyArray) -> LazyArray:
+        """An array whose extents are known, and whose chunks are those of now."""
+
+    def part(self, region: Region, cut: tuple[int, ...], private: bool) -> BlockPart:
+        """The part of a region over blocks that are cut along some axes."""
+
+    def kernel(self, function: Function, apart: bool) -> tuple[Kernel, Hashable]:
+        """A part with its machine code, and its key; `apart`: what it stores into overlaps nothing else."""
+
+    def check_size(self, region: Region, root: Root, nbytes: int) -> None:
+        """A task needs all of an array that is in several chunks.
+
+        Raises
+        ------
+        UnsupportedError
+            It is larger than the settings allow.
+        """
+
+    def may_store(self, root: Root, line: int) -> None:
+        """A region stores into a root.
+
+        Raises
+        ------
+        UnsupportedError
+            It is an argument that is a Dask array.
+        """
+
+    def told(self, report: RegionReport) -> None:
+        """What has become of a region."""

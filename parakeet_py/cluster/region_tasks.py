@@ -1,0 +1,308 @@
+"""One region as tasks of Dask's: a grid of blocks, a task for each, and how their results are joined.
+
+| operator | blocks | join |
+|---|---|---|
+| Map | any axis, unless several would store into one chunk | chunks of results, and of what is stored into |
+| Reduce | kept axes; reduced ones, the first alone where order counts | a tree of `combine`s in index order |
+| Scan | any axis | along the scanned one, totals from block to block, then a task that takes them in |
+| Compress | the first axis | chunks whose extents only their tasks know |
+| Scatter | where blocks store into chunks of their own; else into copies | `combine`, as a tree |
+
+Everything else is one task, which needs all that the region reads in one place: what that may be is limited
+(`gather_limit`), and a warning says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from dask._task_spec import TaskRef
+
+from parakeet_py.base.types import Array, itemsize
+from parakeet_py.cluster import kernels
+from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Place, Root, box_of
+from parakeet_py.cluster.grid import Shaped, Space, Target, boundaries, targets_of
+from parakeet_py.cluster.joins import Joins
+from parakeet_py.cluster.kernels import Arguments, Box, ScalarSlot, ViewSlot, WindowSpec
+from parakeet_py.cluster.planned_call import PlannedCall
+from parakeet_py.cluster.report import RegionReport
+from parakeet_py.cluster.stores import Stores
+from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows, volume
+from parakeet_py.hybrid.partition.access import Access, Index
+from parakeet_py.hybrid.partition.block_parts import any_order, private_identity, space_of
+from parakeet_py.hybrid.partition.fission import may_fail
+from parakeet_py.hybrid.partition.regions import Region
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Function, Var
+
+
+def run_region(call: PlannedCall, region: Region, values: Mapping[Var, Any]) -> list[Any]:
+    """The results of a region as values of the host part."""
+    return RegionTasks(call, region, values).run()
+
+
+class RegionTasks:
+    """A region in one call.
+
+    Attributes
+    ----------
+    axes : where each axis of the index space is cut, ends included
+    cut : the axes that are
+    free : what the part takes from outside
+    """
+
+    def __init__(self, call: PlannedCall, region: Region, values: Mapping[Var, Any]) -> None:
+        self.call, self.region, self.graph = call, region, call.graph
+        self.before = len(self.graph.tasks)
+        self.values = {var: call.ready(one) if isinstance(one, LazyArray) else one for var, one in values.items()}
+        self.arrays = {var: one for var, one in self.values.items() if isinstance(one, LazyArray)}
+        op, touched = region.op, region.touched
+        self.indices: tuple[Var, ...] = ()
+        self.extents: tuple[int, ...] = ()
+        if isinstance(op, ir.PARALLEL):
+            self.indices, extents = space_of(op)
+            self.extents = tuple(call.number(self._operand(extent)) for extent in extents)
+        known: dict[Var, Any] = {
+            var: Shaped(one.shape) if isinstance(one, LazyArray) else one
+            for var, one in self.values.items()
+            if not isinstance(one, LazyScalar)
+        }
+        self.space = Space(touched, self.indices, self.extents, known)
+        self.reads = self._accesses(touched.reads)
+        self.writes = self._accesses(touched.writes)
+        if not touched.traced:
+            everything = [(Access(var, (None,) * len(one.shape)), one) for var, one in self.arrays.items()]
+            self.reads += everything
+            self.writes += [(access, one) for access, one in everything if one.root.given is None]
+        for root in {id(array.root): array.root for _, array in self.writes}.values():
+            call.may_store(root, region.line)
+        self.windows = Windows(self.graph)
+        self.axes: list[list[int]] = []
+        self.cut: tuple[int, ...] = ()
+        self.private = False
+        self._deps: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._spans: dict[Any, tuple[int, int] | None] = {}
+
+    def _accesses(self, accesses: Sequence[Access]) -> list[tuple[Access, LazyArray]]:
+        found = [(access, self.arrays[access.array]) for access in accesses if access.array in self.arrays]
+        return list({(access.array, access.indices): (access, array) for access, array in found}.values())
+
+    def _operand(self, operand: ir.Operand) -> Any:
+        return self.values[operand] if isinstance(operand, Var) else operand.whole
+
+    # ---- how it is cut -----------------------------------------------------------------------------------------------
+
+    def run(self) -> list[Any]:
+        targets = self._cut()
+        op, region = self.region.op, self.region
+        if isinstance(op, ir.PARALLEL):
+            part = self.call.part(region, self.cut, self.private)
+            function, filled = part.function, part.filled
+            free = function.params[len(self.cut) + len(self.extents) + len(filled) :]
+        else:
+            part, function, filled, free = None, region.whole, (), region.whole.params
+        self.joins = Joins(self.call, region, part, self.axes, self.extents, self.cut)
+        stores = Stores(self, targets)
+        blocks = self._tasks(function, filled, free, stores)
+        results = self.joins.private(self.values, blocks) if self.private else self.joins.results(blocks)
+        self._tell()
+        return results
+
+    def _cut(self) -> list[Target]:
+        op = self.region.op
+        for _, array in (*self.reads, *self.writes):
+            if array.root.chunks is None:
+                array.root.cut(tuple((extent,) for extent in array.root.shape))
+        forbidden: set[int] = set()
+        if not self.region.touched.traced:
+            forbidden.update(range(len(self.extents)))
+        targets = targets_of(self.space, self.writes, forbidden)
+        if isinstance(op, ir.Scatter) and self.region.touched.traced and len(forbidden) >= len(self.extents):
+            self.private = private_identity(op.combine) is not None and all(self.extents)
+        reads = self.reads
+        if self.private:
+            assert isinstance(op, ir.Scatter)
+            forbidden, targets = set(), []
+            self.reads = reads = [one for one in self.reads if one[0].array is not op.target]
+            self.writes = []
+        allowed = self._allowed(forbidden)
+        self.axes = boundaries(self.space, reads, targets, allowed, self.call.hints)
+        self._cut_large(allowed)
+        self.cut = tuple(axis for axis, bounds in enumerate(self.axes) if len(bounds) > 2)
+        return targets
+
+    def _allowed(self, forbidden: set[int]) -> tuple[int, ...]:
+        """The axes that may be cut."""
+        op, rank = self.region.op, len(self.extents)
+        if not isinstance(op, ir.PARALLEL) or not all(self.extents):
+            return ()
+        axes = set(range(rank)) - forbidden
+        combine = getattr(op, "combine", None)
+        joined = {
+            ir.Reduce: set(range(len(op.extents), rank)),
+            ir.Scan: {getattr(op, "axis", 0)},
+            ir.Scatter: set(range(rank)),
+        }.get(type(op), set())
+        if combine is not None and may_fail(combine.body):
+            axes -= joined
+        if isinstance(op, ir.Reduce) and not any_order(op.combine):
+            axes -= set(range(len(op.extents) + 1, rank))
+        if isinstance(op, ir.Compress):
+            axes &= {0}
+        return tuple(sorted(axes))
+
+    def _cut_large(self, allowed: Sequence[int]) -> None:
+        """Cut what reads no chunks, but makes much, along its longest axis."""
+        if any(len(bounds) > 2 for bounds in self.axes) or not allowed or not isinstance(self.region.op, ir.Map):
+            return
+        size = max((itemsize(out.type.dtype) for out in self.region.outs if isinstance(out.type, Array)), default=0)
+        for extent in self.extents:
+            size *= extent
+        count = -(-size // self.call.chunk_bytes)
+        axis = max(allowed, key=lambda one: self.extents[one])
+        extent = self.extents[axis]
+        if count > 1 and extent > 1:
+            step = max(-(-extent // count), 1)
+            self.axes[axis] = [*range(0, extent, step), extent]
+
+    def _tell(self) -> None:
+        op, region = self.region.op, self.region
+        join = "side by side"
+        if isinstance(op, ir.Reduce) and any(axis >= len(op.extents) for axis in self.cut):
+            join = "combine"
+        elif isinstance(op, ir.Scan) and op.axis in self.cut:
+            join = "scan"
+        elif isinstance(op, ir.Compress):
+            join = "compress"
+        elif self.private:
+            join = "histogram"
+        blocks = tuple(len(bounds) - 1 for bounds in self.axes)
+        tasks = len(self.graph.tasks) - self.before
+        moved = self.windows.moved
+        self.call.told(RegionReport(region.name, region.line, blocks, join if self.cut else "one task", tasks, moved))
+
+    # ---- boxes -------------------------------------------------------------------------------------------------------
+
+    def boxes(self, accesses: Sequence[tuple[Access, LazyArray]], root: Root, place: Place) -> list[Box]:
+        """The boxes of a root that accesses touch in a block."""
+        found: dict[Box, None] = {}
+        for access, array in accesses:
+            if array.root is root:
+                box = self._box(access, array, place)
+                if box is not None:
+                    found[box] = None
+        return list(found)
+
+    def _box(self, access: Access, array: LazyArray, place: Place) -> Box | None:
+        found = [(start, start + 1) for start in array.starts]
+        for position, (index, (axis, step)) in enumerate(zip(access.indices, array.axes, strict=True)):
+            own = self._span(id(access), position, index, array.shape[position], place)
+            if own is None:
+                return None
+            if axis >= 0:
+                start = array.starts[axis]
+                ends = start + step * own[0], start + step * (own[1] - 1)
+                found[axis] = min(ends), max(ends) + 1
+        return tuple(found)
+
+    def _span(self, access: int, position: int, index: Index, extent: int, place: Place) -> tuple[int, int] | None:
+        """The range of an index along one axis in a block; blocks that have the same range of what it depends on have
+        the same."""
+        deps = self._deps.get((access, position))
+        if deps is None:
+            deps = self._deps[access, position] = tuple(sorted(self.space.axes_of(index)))
+        key = access, position, tuple([place[axis] for axis in deps])
+        if key not in self._spans:
+            bounds = {axis: (self.axes[axis][place[axis]], self.axes[axis][place[axis] + 1]) for axis in deps}
+            self._spans[key] = self.space.part(bounds).along(index, extent)
+        return self._spans[key]
+
+    # ---- tasks -------------------------------------------------------------------------------------------------------
+
+    def _tasks(
+        self, function: Function, filled: tuple[str, ...], free: Sequence[Var], stores: Stores
+    ) -> dict[Place, list[Hashable]]:
+        """A task for each block; gives the keys of what it fills and of its results."""
+        names = self.region.args
+        assert len(names) == len(free)
+        roots = list({id(array.root): array.root for _, array in (*self.reads, *self.writes)}.values())
+        numbers = {id(root): number for number, root in enumerate(roots)}
+        snapshots = [stores.snapshot(root) for root in roots]
+        kernel, kernel_key = self.call.kernel(function, self._apart(stores))
+        scalars = [var for var in names if isinstance(self.values[var], LazyScalar)]
+        common = Arguments(filled, tuple(self._slot(var, numbers, scalars) for var in names))
+        prefix = self.graph.prefix(type(self.region.op).__name__.lower())
+        count = len(filled) + len(function.body.results) + sum(id(root) in stores.roots for root in roots)
+        made: dict[Place, list[Hashable]] = {}
+        together, raises = kernel.together, may_fail(function.body)
+        for place in itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)):
+            inputs = TaskInputs()
+            for var in scalars:
+                value = self.values[var]
+                assert isinstance(value, LazyScalar)
+                inputs.place(value.key)
+            bounds = box_of(self.axes, place)
+            specs = [self._window(inputs, snapshot, stores, place, together) for snapshot in snapshots]
+            los = tuple([bounds[axis][0] for axis in self.cut])
+            counts = tuple([hi - lo for lo, hi in bounds])
+            key: Hashable = (prefix, *place) if place else (prefix,)
+            self.graph.add(
+                key, kernels.run_part, TaskRef(kernel_key), common, los, counts, tuple(specs), *inputs.refs()
+            )
+            if raises:
+                self.call.may_raise.append(key)
+            keys = self._several(key, prefix, place, count)
+            stored = [(root, spec) for root, spec in zip(roots, specs, strict=True) if spec.written]
+            split = count - len(stored)
+            for (root, spec), own in zip(stored, keys[split:], strict=True):
+                stores.made(root, place, spec.box, own)
+            made[place] = keys[:split]
+        stores.finish()
+        return made
+
+    def _several(self, key: Hashable, prefix: str, place: Place, count: int) -> list[Hashable]:
+        """The keys of each of a task's results."""
+        if count == 1 or (self.joins.takes_tuples and count > 0):
+            return [key] if count == 1 else [key, *[None] * (count - 1)]
+        found = []
+        for number in range(count):
+            found.append(self.graph.add((f"{prefix}-{number}", *place), kernels.take, TaskRef(key), number))
+        return found
+
+    def _apart(self, stores: Stores) -> bool:
+        """Whether what is stored into overlaps no other argument."""
+        views: dict[int, int] = {}
+        for array in self.arrays.values():
+            views[id(array.root)] = views.get(id(array.root), 0) + 1
+        return all(views.get(root, 1) == 1 for root in stores.roots)
+
+    def _slot(self, var: Var, numbers: Mapping[int, int], scalars: Sequence[Var]) -> ScalarSlot | ViewSlot:
+        value = self.values[var]
+        if isinstance(value, LazyScalar):
+            return ScalarSlot(None, scalars.index(var))
+        if not isinstance(value, LazyArray):
+            return ScalarSlot(value)
+        window = numbers.get(id(value.root), -1)
+        return ViewSlot(window, value.starts, value.axes, value.shape, value.root.itemsize)
+
+    def _window(
+        self, inputs: TaskInputs, snapshot: Snapshot, stores: Stores, place: Place, together: bool
+    ) -> WindowSpec:
+        root = snapshot.root
+        boxes = self.boxes(self.reads, root, place)
+        target = stores.box(root, place)
+        old = True
+        if target is not None:
+            old = bool(boxes) or stores.needs_old(root, place)
+            boxes = [target, *boxes]
+        if not boxes:
+            return WindowSpec(root.dtype, tuple((start, start) for start in (0,) * len(root.shape)), (), False)
+        if together:
+            boxes = [(box[:1] + root.whole()[1:]) for box in boxes]
+        spec = self.windows.spec(inputs, snapshot, boxes, target is not None, old)
+        size = volume(spec.box) * root.itemsize
+        if len(snapshot.keys) > 1 and spec.box == root.whole():
+            self.call.check_size(self.region, root, size)
+        return spec

@@ -1,0 +1,128 @@
+"""Programs of the corpus through Dask arrays: arguments in chunks, results computed and compared with plain Python."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from parakeet_py import options
+from parakeet_py.base.errors import ClusterWarning, UnsupportedError
+from tests.backends import accelerated
+from tests.corpus import Case, Comparison, Difference, Outcome, Program, _same_exception, _scale, leaves_of, outcome
+
+Cutting = Callable[[int], tuple[int, ...]]
+
+CHUNKINGS: dict[str, Cutting] = {
+    "one": lambda n: (n,),
+    "uneven": lambda n: (n,) if n < 3 else (n // 3 + 1, n - n // 3 - 1),
+    "tiny": lambda n: (n,) if n < 2 else (*(2 for _ in range(n // 2)), *([1] if n % 2 else [])),
+}
+
+
+def is_meant(case: Case) -> bool:
+    """Whether arguments mean the same in chunks: NumPy arrays in C order that share no memory."""
+    args, kwargs = case.make()
+    arrays = list(leaves_of((*args, *kwargs.values())))
+    apart = {id(array): array for array in arrays if array.size}.values()
+    shared = any(np.may_share_memory(one, other) for one, other in itertools.combinations(apart, 2))
+    several = len({id(array) for array in apart}) < sum(array.size > 0 for array in arrays)
+    return not (shared or several) and all(array.flags.c_contiguous and array.flags.writeable for array in arrays)
+
+
+class LeftToPython(Exception):
+    """A call is not made of tasks: Python runs it on the Dask arrays."""
+
+
+def in_chunks(value: Any, cutting: Cutting) -> Any:
+    """A value with its NumPy arrays, in containers too, as Dask arrays."""
+    match value:
+        case np.ndarray() if type(value) is np.ndarray and value.dtype.kind in "biufc":
+            made = np.array(value, order="C")
+            return da.from_array(made, chunks=tuple(map(cutting, made.shape)) or -1)
+        case tuple() if type(value) is tuple:
+            return tuple(in_chunks(item, cutting) for item in value)
+        case list():
+            return [in_chunks(item, cutting) for item in value]
+        case dict() if type(value) is dict:
+            return {name: in_chunks(item, cutting) for name, item in value.items()}
+    return value
+
+
+def computed(value: Any) -> Any:
+    """A value with its Dask arrays computed."""
+    match value:
+        case da.Array():
+            meta = value.dtype
+            found = np.asarray(value.compute())
+            if found.dtype != meta:
+                raise Difference(f"computed {found.dtype}, not {meta} as was said")
+            return found
+        case tuple() if type(value) is tuple:
+            return tuple(map(computed, value))
+        case tuple() if hasattr(value, "_fields"):
+            return type(value)(*map(computed, value))
+        case list():
+            return list(map(computed, value))
+        case dict():
+            return {name: computed(item) for name, item in value.items()}
+    return value
+
+
+def run_on_dask(program: Program, case: Case, chunking: str) -> Outcome:
+    """What a call with Dask arrays does, computed; raises `LeftToPython`."""
+    args, kwargs = case.make()
+    cutting = CHUNKINGS[chunking]
+    args = tuple(in_chunks(arg, cutting) for arg in args)
+    kwargs = {name: in_chunks(arg, cutting) for name, arg in kwargs.items()}
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with options(strict=True, check=True), dask.config.set(scheduler="sync"):
+            result = accelerated(program.function)(*args, **kwargs)
+            for arg in args:  # what has been stored may raise as well
+                computed(arg)
+            return computed(result)
+
+    seen = outcome(call, args, kwargs)
+    if isinstance(seen.exception, UnsupportedError):
+        raise LeftToPython(str(seen.exception))
+    seen.warned = [one for one in seen.warned if one.category is not ClusterWarning]
+    if seen.exception is None:
+        with dask.config.set(scheduler="sync"):
+            seen.args = tuple(map(computed, seen.args))
+    return seen
+
+
+def alike(want: Any, got: Any) -> Any:
+    """What is expected, with scalars as arrays without axes where Dask gives these."""
+    match want:
+        case tuple() | list() if isinstance(got, tuple | list) and len(want) == len(got):
+            items = [alike(one, other) for one, other in zip(want, got, strict=True)]
+            return type(want)(*items) if hasattr(want, "_fields") else type(want)(items)
+        case dict() if isinstance(got, dict) and want.keys() == got.keys():
+            return {name: alike(one, got[name]) for name, one in want.items()}
+        case bool() | int() | float() | complex() | np.generic() if isinstance(got, np.ndarray) and got.ndim == 0:
+            return np.asarray(want, got.dtype) if isinstance(want, bool | int | float | complex) else np.asarray(want)
+        case np.ndarray() if isinstance(got, np.ndarray):
+            found = np.array(want, order="C")
+            found.flags.writeable = got.flags.writeable
+            return found
+    return want
+
+
+def assert_same_on_dask(program: Program, case: Case, chunking: str) -> None:
+    """Raise `Difference` unless a call through Dask arrays gives what plain Python does."""
+    args, kwargs = case.make()
+    expected = outcome(program.function, args, kwargs)
+    actual = run_on_dask(program, case, chunking)
+    _same_exception(expected.exception, actual.exception, False)
+    grouped = max(program.sums, program.regrouped, 16)
+    compare = Comparison(program.ulp, grouped * _scale(expected), False)
+    if expected.exception is None:
+        for position, (want, got) in enumerate(zip(expected.args, actual.args, strict=True)):
+            compare.value(alike(want, got), got, f"argument {position}")
+        compare.value(alike(expected.result, actual.result), actual.result, "the result")

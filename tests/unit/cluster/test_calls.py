@@ -1,0 +1,358 @@
+"""Calls on Dask arrays: results, what is known without computing, tasks and bytes, tokens, settings, errors."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+dask = pytest.importorskip("dask")
+import dask.array as da  # noqa: E402
+from dask.base import tokenize  # noqa: E402
+
+from parakeet_py import accelerate, options  # noqa: E402
+from parakeet_py.base.errors import (  # noqa: E402
+    ClusterWarning,
+    FallbackWarning,
+    GatherLimitError,
+    ParakeetError,
+    UnsupportedError,
+)
+from parakeet_py.cluster import kernels  # noqa: E402
+from parakeet_py.cluster.kernels import Kernel  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _here_and_now() -> Any:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+X = np.random.default_rng(1).random((60, 37))
+V = np.random.default_rng(2).random(100) - 0.5
+
+
+def in_chunks(value: Any, chunks: Any) -> Any:
+    return da.from_array(value, chunks=chunks) if isinstance(value, np.ndarray) else value
+
+
+def same(lazy: Any, want: Any) -> bool:
+    return np.array_equal(np.asarray(lazy), np.asarray(want))
+
+
+def normalized(x):
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def heat(x, times):
+    u, v = x.copy(), x.copy()
+    for _ in range(times):
+        v[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+        u, v = v, u
+    return u
+
+
+def far(x):
+    return x[:-10] + x[5:-5] + x[10:]
+
+
+def running(x):
+    return np.cumsum(x), np.maximum.accumulate(x), np.cumsum(x[::-1])
+
+
+def selected(x):
+    y = x[x > 0]
+    return y, y * 2, y.sum()
+
+
+def counted(keys):
+    found = np.zeros(12, np.int64)
+    for key in keys:
+        found[key % 12] += 1
+    return found
+
+
+def weighted(keys, weights):
+    found = np.zeros(12)
+    np.add.at(found, keys % 12, weights)
+    return found
+
+
+def product(x):
+    return x.T @ x, x @ x[0]
+
+
+def extremes(x):
+    return x.argmax(), x.argmin(axis=1), x.max(), x.min(axis=0)
+
+
+def until_it_settles(x, tolerance):
+    steps = 0
+    while True:
+        y = x.copy()
+        y[1:-1] = 0.5 * (x[:-2] + x[2:])
+        steps += 1
+        if np.abs(y - x).max() < tolerance or steps > 50:
+            return y, steps
+        x = y
+
+
+def rolled(x):
+    return np.roll(x, 3) + x
+
+
+def reshaped(x):
+    return x.reshape(-1)[::3] + 1, x.reshape(x.shape[1], x.shape[0]).sum(axis=0)
+
+
+def transposed(x):
+    return x.T, x[::-1, ::2], x[:, None, 3]
+
+
+def sorted_rows(x):
+    return np.sort(x, axis=1), np.median(x)
+
+
+KEYS = np.random.default_rng(3).integers(0, 1000, 100)
+CALLS = [
+    (normalized, X),
+    (heat, X, 3),
+    (far, V),
+    (running, V),
+    (selected, V),
+    (counted, KEYS),
+    (weighted, KEYS, V),
+    (product, X),
+    (extremes, X),
+    (until_it_settles, V, 1e-2),
+    (rolled, V),
+    (reshaped, X),
+    (transposed, X),
+    (sorted_rows, X),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call[0].__name__)
+def test_what_numpy_gives(call: tuple[Any, ...]) -> None:
+    function, *args = call
+    fast = accelerate(when="now", strict=True)(function)
+    expected = function(*args)
+    for chunks in (-1, 23, 3):
+        given = fast(*(in_chunks(arg, chunks) for arg in args))
+        pairs = zip(expected, given, strict=True) if isinstance(expected, tuple) else [(expected, given)]
+        for want, lazy in pairs:
+            got = lazy.compute() if isinstance(lazy, da.Array) else lazy
+            if isinstance(lazy, da.Array):
+                assert lazy.dtype == np.asarray(want).dtype == np.asarray(got).dtype
+                assert lazy.ndim == np.ndim(want)
+                assert lazy.shape == np.shape(want) or np.isnan(lazy.shape).any()
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
+def test_what_needs_no_other_grouping_has_the_same_bits() -> None:
+    fast = accelerate(when="now")(heat)
+    for chunks in (-1, (20, 37), (13, 11)):
+        assert same(fast(in_chunks(X, chunks), 3), heat(X, 3))
+    assert same(accelerate(when="now")(lambda x: x.sum(axis=1))(in_chunks(X, (7, -1))), X.sum(axis=1))
+
+
+def test_nothing_is_computed() -> None:
+    ran: list[Any] = []
+
+    def noted(block: Any) -> Any:
+        if block.size:
+            ran.append(block.shape)
+        return block
+
+    x = in_chunks(X, 20).map_blocks(noted, dtype=float, meta=np.empty((0, 0)))
+    result = accelerate(when="now")(normalized)(x)
+    total = accelerate(when="now")(lambda x: x.sum())(x)
+    assert not ran
+    assert (result.dtype, result.shape, result.chunks) == (X.dtype, X.shape, x.chunks)
+    assert (total.dtype, total.shape) == (X.dtype, ())
+    assert isinstance(result._meta, np.ndarray)
+    np.testing.assert_allclose(result, normalized(X), rtol=1e-11)
+    assert ran
+
+
+def test_names_are_the_same_again() -> None:
+    fast = accelerate(when="now")(normalized)
+    x = in_chunks(X, 20)
+    assert fast(x).name == fast(x).name != fast(in_chunks(X, 19)).name
+    assert set(fast(x).dask) == set(fast(x).dask)
+    assert tokenize(fast) == tokenize(accelerate(when="now")(normalized)) != tokenize(accelerate(normalized))
+    assert tokenize(fast) != tokenize(accelerate(when="now")(heat))
+
+
+def test_tokens_know_what_functions_hold() -> None:
+    def scaled(by: float) -> Callable[..., Any]:
+        return accelerate(lambda x: x * by)
+
+    assert tokenize(scaled(2.0)) == tokenize(scaled(2.0)) != tokenize(scaled(3.0))
+
+
+def test_explain() -> None:
+    fast = accelerate(when="now")(heat)
+    report = fast.explain(in_chunks(X, (20, 37)), 2).device
+    row = 35 * X.itemsize
+    assert {region.moved for region in report.regions} == {0, 4 * row}  # a row up and down at two borders
+    assert report.rounds == 0
+    assert "3 x 1 blocks, side by side" in str(report)
+    assert "runs on Dask" in fast.explain(in_chunks(X, 20), 2).html()
+
+
+def test_one_task_for_each_chunk() -> None:
+    def chain(x, y):
+        return np.sqrt(x * x + y * y) * np.exp(-x) + np.where(x > y, x, y)
+
+    x, y = in_chunks(X, 20), in_chunks(X[::-1].copy(), 20)
+    ours, theirs = accelerate(when="now")(chain)(x, y), chain(x, y)
+
+    def tasks(array: Any) -> int:
+        return len(array.__dask_optimize__(array.dask, array.__dask_keys__()))
+
+    assert tasks(ours) <= tasks(theirs) + 1 and len(ours.dask) < len(theirs.dask) / 2  # one holds the machine code
+    np.testing.assert_allclose(ours, theirs)
+
+
+def test_numpy_arguments_beside_them() -> None:
+    fast = accelerate(when="now")(lambda x, weights: (x * weights).sum(axis=1))
+    weights = np.arange(37.0)
+    np.testing.assert_allclose(fast(in_chunks(X, 20), weights), (X * weights).sum(axis=1))
+
+
+def test_arrays_in_containers_and_names() -> None:
+    held = in_chunks(X, 20)
+
+    @accelerate(when="now")
+    def summed(pair: Any) -> Any:
+        return {"sum": pair[0] + pair[1], "twice": [pair[0] * 2]}
+
+    found = summed((held, held))
+    np.testing.assert_allclose(found["sum"], X + X)
+    np.testing.assert_allclose(found["twice"][0], X * 2)
+
+
+def test_stores_into_arguments_show_in_them() -> None:
+    @accelerate(when="now", strict=True)
+    def negate(x: Any) -> None:
+        x[1:] = -x[1:]
+
+    x, y = in_chunks(V, 30), V.copy()
+    before = x + 0
+    assert negate(x) is None
+    y[1:] = -y[1:]
+    assert same(x, y) and same(before, V)
+
+
+def test_numpy_arguments_on_dask() -> None:
+    @accelerate(when="now")
+    def both(x: Any) -> Any:
+        x[0] = 7
+        return x * 2, x.sum()
+
+    x, y = X.copy(), X.copy()
+    with options(engine="dask", chunks=1000):
+        report = both.explain(x).device
+        doubled, total = both(x)
+    assert max(max(region.blocks) for region in report.regions) > 1
+    want, sum_ = both.__wrapped__(y)
+    assert type(doubled) is np.ndarray and np.array_equal(doubled, want) and np.array_equal(x, y)
+    assert type(total) is np.float64 and total == pytest.approx(sum_)
+
+
+def test_an_exception_in_a_task_is_the_users_own() -> None:
+    taken = accelerate(when="now")(lambda x, k: x[k])
+    lazy = taken(in_chunks(V, 30), in_chunks(np.array([3, 200, 1]), 1))
+    with pytest.raises(IndexError, match="200 is out of bounds for axis 0 with size 100"):
+        lazy.compute()
+    with pytest.raises(ValueError, match="broadcast"):
+        accelerate(when="now")(lambda x, y: x + y)(in_chunks(V, 30), in_chunks(V[:7], 3))
+
+
+def test_checks_are_made_whatever_else_needs_them() -> None:
+    @accelerate(when="now")
+    def looked_at(x: Any, k: Any) -> Any:
+        x[k]
+        return x * 2
+
+    with pytest.raises(IndexError):
+        looked_at(in_chunks(V, 30), in_chunks(np.array([3, 200]), 1)).compute()
+
+
+def test_what_has_to_be_in_one_place() -> None:
+    table, keys = in_chunks(np.arange(300_000.0), 100_000), in_chunks(KEYS, 30)
+    taken = accelerate(when="now")(lambda table, keys: table[keys] + 1)
+    with pytest.warns(ClusterWarning, match="2400000 bytes are gathered"):
+        assert same(taken(table, keys), np.arange(300_000.0)[KEYS] + 1)
+    with options(gather_limit="1MB"), pytest.raises(GatherLimitError, match="2400000 bytes of an array in one place"):
+        taken(table, keys)
+
+
+def test_what_python_has_to_do() -> None:
+    @accelerate(when="now")
+    def odd(x: Any) -> Any:
+        return eval("x") + 1
+
+    with pytest.warns(FallbackWarning):
+        assert same(odd(in_chunks(V, 30)), V + 1)
+    with options(strict=True), pytest.raises(UnsupportedError):
+        odd(in_chunks(V, 30))
+
+
+def test_unknown_chunks() -> None:
+    x = in_chunks(V, 30)
+    positive = x[x > 0]
+    doubled = accelerate(when="now")(lambda x: x * 2)
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        doubled(positive)
+    assert same(doubled(positive.compute_chunk_sizes()), V[V > 0] * 2)
+
+
+def test_empty_chunks() -> None:
+    x = in_chunks(V, ((10, 0, 45, 45),))
+    assert 0 in x.chunks[0]
+    fast = accelerate(when="now")(far)
+    assert same(fast(x), far(V))
+
+
+def test_kernels_travel() -> None:
+    result = accelerate(when="now")(normalized)(in_chunks(X, 20))
+    for task in result.dask.values():
+        kernel = getattr(task, "value", None)
+        if isinstance(kernel, Kernel):
+            data = pickle.dumps(kernel)
+            assert len(data) < 20_000
+            assert pickle.loads(data).native().code == kernel.native().code
+
+
+def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = accelerate(when="now")(normalized)(in_chunks(X, 20))
+    (kernel, *_) = [task.value for task in result.dask.values() if isinstance(getattr(task, "value", None), Kernel)]
+    data = pickle.dumps(kernel)
+    monkeypatch.setattr(kernels, "package_key", lambda: "another")
+    with pytest.raises(ParakeetError, match="another version of parakeet_py"):
+        pickle.loads(data)
+
+
+def test_in_blocks_of_others() -> None:
+    fast = accelerate(when="now")(lambda x: np.sqrt(x) + 1)
+    x = in_chunks(X, 20)
+    assert same(x.map_blocks(fast), np.sqrt(X) + 1)
+
+
+def test_without_dask_nothing_of_it_is_imported() -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from parakeet_py import accelerate\n"
+        "accelerate(when='now')(eval('lambda x: x + 1'))(np.ones(3))\n"
+        "assert not any(name.startswith(('dask', 'parakeet_py.cluster')) for name in sys.modules)\n"
+    )
+    with warnings.catch_warnings():
+        subprocess.run([sys.executable, "-c", code], check=True)
