@@ -8,8 +8,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 WORKERS ?= 2
 
-# The packages for GPUs are installed only where there is a driver.
-DRIVER = $(shell $(PYTHON) -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' >/dev/null 2>&1 && echo yes)
+# The packages for GPUs are installed only where there is a driver: those of its CUDA, cu12 or cu13.
+DRIVER = $(shell $(PYTHON) -c 'import ctypes; found = ctypes.c_int(0); \
+	ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(found)); \
+	print("cu13" if found.value >= 13000 else "cu12")' 2>/dev/null)
 
 # Where all packages for a GPU are installed already, as on a machine without a network, that Python runs them.
 GPU_PACKAGES := numpy, llvmlite, numba, rich, typer, cuda.core, cuda.bindings, scipy, mpmath, hypothesis, pytest, xdist, \
@@ -106,8 +108,8 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@touch $@ $(VENV)/.bench
 
 $(VENV)/.gpu: pyproject.toml | $(VENV)/bin/python
-	@echo "installing parakeet-py[cuda,bench,test,test-gpu]"
-	@$(PIP) install -e '.[cuda,bench,test,test-gpu]'
+	@echo "installing parakeet-py[$(DRIVER),bench,test]"
+	@$(PIP) install -e '.[$(DRIVER),bench,test]'
 	@touch $@
 
 house: $(VENV)/.test

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
@@ -114,6 +115,14 @@ def _c_compiler() -> tuple[str, bool]:
 
 
 def _cuda() -> tuple[str, bool]:
+    """GPUs; what CUDA's packages warn of is a part of the finding."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        text, good = _gpus()
+    return "; ".join([text, *dict.fromkeys(str(one.message) for one in caught)]), good
+
+
+def _gpus() -> tuple[str, bool]:
     from parakeet_py.hybrid.devices import cuda
     from parakeet_py.hybrid.devices.device import DeviceError
 
@@ -124,7 +133,7 @@ def _cuda() -> tuple[str, bool]:
     if not found.devices:
         parts += found.names
         return "; ".join([*parts, f"{found.reason}; everything runs on the CPU"]), False
-    good = False
+    good, lacks_cublas = False, False
     for number, name in enumerate(found.names):
         try:
             (device,) = cuda.devices(number)
@@ -133,10 +142,33 @@ def _cuda() -> tuple[str, bool]:
             parts.append(f"{name} cannot be used: {error}")
             continue
         good = True
-        products = "products by cuBLAS" if device.cublas.ready() else f"products by kernels ({device.cublas.why_not})"
+        has_cublas = device.cublas.ready()
+        lacks_cublas |= not has_cublas
+        products = "products by cuBLAS" if has_cublas else f"products by kernels ({device.cublas.why_not})"
         size = f"{device.multiprocessors} multiprocessors"
         parts.append(f"{device.name} is a {name}: {device.architecture}, {size}, {memory}, {products}")
-    return "; ".join(parts), good
+    assert found.driver is not None
+    advice = _advice(found.driver, lacks_cublas)
+    return "; ".join([*parts, *advice]), good
+
+
+def _advice(driver: tuple[int, int], lacks_cublas: bool) -> list[str]:
+    """What to install for a driver, if something is missing or newer than it."""
+    from parakeet_py.base.cuda_probe import extra_for
+    from parakeet_py.ptx import libdevice
+
+    reasons = []
+    try:
+        bindings = version("cuda-bindings")
+    except PackageNotFoundError:
+        bindings = ""
+    if bindings and int(bindings.partition(".")[0]) > driver[0]:
+        reasons.append(f"cuda-bindings {bindings} is newer than the driver")
+    if lacks_cublas:
+        reasons.append("cuBLAS is not installed")
+    if libdevice.find() is None:
+        reasons.append("libdevice is not installed")
+    return [f"{', '.join(reasons)}: pip install 'parakeet-py[{extra_for(driver)}]'"] if reasons else []
 
 
 def _settings() -> tuple[str, bool]:

@@ -55,12 +55,19 @@ def probe() -> Found:
     try:
         import cuda.core
     except ImportError as error:
-        text = f"the Python package cuda-core cannot be imported ({error}): pip install 'parakeet-py[cuda]'"
+        wanted = f"pip install 'parakeet-py[{extra_for(version)}]'"
+        text = f"the Python package cuda-core cannot be imported ({error}): {wanted}"
         return Found(0, text, names, version)
     if not hasattr(cuda.core, "LEGACY_DEFAULT_STREAM"):
-        text = f"cuda-core {getattr(cuda.core, '__version__', '')} is too old: pip install -U 'parakeet-py[cuda]'"
+        wanted = f"pip install -U 'parakeet-py[{extra_for(version)}]'"
+        text = f"cuda-core {getattr(cuda.core, '__version__', '')} is too old: {wanted}"
         return Found(0, text, names, version)
     return Found(len(names), "", names, version)
+
+
+def extra_for(driver: tuple[int, int]) -> str:
+    """The extra of this package with what a driver works with, by the newest CUDA version that it knows."""
+    return "cu12" if driver < (13, 0) else "cu13"
 
 
 def _error_name(driver: Any, status: int) -> str:

@@ -232,6 +232,7 @@ def test_without_nvmath(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvmath", None)
     x, y = numbers("f4", 5, 7), numbers("f4", 7, 3)
     with fake_cuda.installed(), options(devices="cuda:0"):
+        monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)  # whether its package is installed or not
         assert np.array_equal(accelerate(product)(x, y), x @ y)
         (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
         assert "products by kernels (ModuleNotFoundError: " in finding.text

@@ -6,18 +6,20 @@ import gc
 import re
 import sys
 import types
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, asdevice, options
+from parakeet_py import accelerate, asdevice, doctor, options
 from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.devices import cuda
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.devices.selection import open_devices
+from parakeet_py.ptx import libdevice
 from tests.helpers import fake_cuda
 
 
@@ -218,6 +220,23 @@ def test_doctor(context: fake_cuda.Context) -> None:
     assert "cuda:1 is a second: sm_80, 4 multiprocessors, 1.1 GB free" in finding.text
 
 
+def test_doctor_says_what_to_install(context: fake_cuda.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the driver that there is; what packages warn of is in the finding, not a warning of the command."""
+
+    def complaining(name: str) -> str:
+        warnings.warn("packages of two versions", stacklevel=1)
+        return "13.5.0"
+
+    monkeypatch.setattr(doctor, "version", complaining)
+    monkeypatch.setattr(libdevice, "find", lambda: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
+    reasons = "cuda-bindings 13.5.0 is newer than the driver, cuBLAS is not installed, libdevice is not installed"
+    assert f"{reasons}: pip install 'parakeet-py[cu12]'" in finding.text
+    assert finding.text.endswith("; packages of two versions") and finding.good
+
+
 def test_doctor_says_why_not() -> None:
     with fake_cuda.installed(capability=(6, 1)):
         (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
@@ -257,9 +276,10 @@ class Driver:
         (Driver(status=100), r"cannot be started: cuInit gives 100 \(CUDA_ERROR_NO_DEVICE\)"),
         (Driver(count=0), "finds no device"),
         (Driver(version=11080), r"knows CUDA 11\.8, at least 12\.0 is needed"),
-        (Driver(), r"cuda-core cannot be imported \(.*\): pip install 'parakeet-py\[cuda\]'"),
+        (Driver(), r"cuda-core cannot be imported \(.*\): pip install 'parakeet-py\[cu12\]'"),
+        (Driver(version=13010), r"pip install 'parakeet-py\[cu13\]'"),
     ],
-    ids=["no driver", "no start", "no device", "old driver", "no package"],
+    ids=["no driver", "no start", "no device", "old driver", "no package", "CUDA 13"],
 )
 def test_probe_says_why_not(driver: Driver | None, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def library(name: str) -> Driver:
@@ -281,7 +301,7 @@ def test_an_old_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda.ctypes, "CDLL", lambda name: Driver())
     monkeypatch.setitem(sys.modules, "cuda", package)
     monkeypatch.setitem(sys.modules, "cuda.core", old)
-    assert cuda.probe.__wrapped__().reason == "cuda-core 0.3.2 is too old: pip install -U 'parakeet-py[cuda]'"
+    assert cuda.probe.__wrapped__().reason == "cuda-core 0.3.2 is too old: pip install -U 'parakeet-py[cu12]'"
 
 
 def test_a_device_that_cannot_be_opened(context: fake_cuda.Context, monkeypatch: pytest.MonkeyPatch) -> None:

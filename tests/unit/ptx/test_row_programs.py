@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices.calls import device_plan_of
-from tests.ptxas import PTXAS
+from tests.ptxas import NVDISASM, PTXAS, assembled, instructions
 
 RNG = np.random.default_rng(0)
 # a warp has a row, a block, a block with elements in memory; apart: short rows, a few long ones
@@ -151,20 +150,17 @@ def test_elements_stay_in_registers() -> None:
     assert kernel.count("ld.global.nc") == 16 and kernel.count("ex2") <= 8  # the maximum, the exponential
 
 
-@pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
+@pytest.mark.skipif(PTXAS is None or NVDISASM is None, reason="ptxas and nvdisasm are not installed")
 @pytest.mark.parametrize("target", ["sm_75", "sm_90", "sm_120"])
-def test_registers(target: str, tmp_path: Path) -> None:
-    """No spills, and few enough registers that half of the threads of a multiprocessor fit."""
-    assert PTXAS is not None
-    for program in (softmax, layernorm):
-        text = accelerate(program).ptx(np.ones((64, 128), "f4"), np.ones(128, "f4"), target=target)
-        path = tmp_path / f"{program.__name__}.ptx"
-        path.write_text(text)
-        command = [PTXAS, "-v", f"-arch={target}", str(path), "-o", str(tmp_path / "out.cubin")]
-        report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-        found = re.findall(
-            r"'(\w+_rows_by_\w+)' for.*?(\d+) bytes spill stores.*?Used (\d+) registers", report, re.DOTALL
-        )
-        rows = {name: (int(spilled), int(used)) for name, spilled, used in found if "reduce" not in name}
-        assert len(rows) >= 2
-        assert all(spilled == 0 and used <= 64 for spilled, used in rows.values()), rows
+def test_machine_code(target: str, tmp_path: Path) -> None:
+    """No spills, and so few registers that nearly all threads of a multiprocessor fit; each element is loaded in two
+    passes and stored once, and its exponential is not computed again for the quotient."""
+    text = accelerate(softmax).ptx(np.ones((64, 128), "f4"), np.ones(128, "f4"), target=target)
+    code, resources = assembled(text, target, tmp_path)
+    kernels = {name: used for name, used in resources.items() if "_rows_by_" in name and "reduce" not in name}
+    assert len(kernels) == 3 and all(spilled == 0 and used <= 48 for spilled, used in kernels.values()), kernels
+    (by_warp,) = (names for name, names in instructions(code).items() if "softmax_rows_by_warp" in name)
+    assert sum(name.startswith("LDG") for name in by_warp) == 2 * 8
+    assert sum(name.startswith("STG") for name in by_warp) == 8
+    assert sum(name.startswith("SHFL") for name in by_warp) == 2 * 6  # five to combine, one to hand on
+    assert not any(name.startswith(("LDL", "STL")) for name in by_warp)
