@@ -481,3 +481,8 @@ def text_beside_a_number(m, k):
 @program([(m,) for m in (2, 2.0, np.float32(3), np.uint8(1), True)], opaque=None)
 def triangles_of_numbers(m):
     return np.tri(m), m
+
+
+@program([(arr("i1", n), m) for n in (0, 2) for m in (3, 2.5, np.float32(7))], opaque=None)
+def arrays_of_rows_that_may_be_empty(x, m):
+    return np.array([x, [m] * len(x)]), np.array([[m] * len(x), [1] * len(x)])

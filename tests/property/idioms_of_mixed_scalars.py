@@ -285,4 +285,23 @@ for {i} in range(k):
             break
     else:
         {m} = {q}
+
+{m} = sum([v for v in {x} if v > k], {p}) if {c} else {q}
+
+{m} = sum((v * {q} for v in range(k)), {p})
+
+{m} = sum(v * {p} for v in range(k))
+
+{u} = [{q} for v in {x} if {c}]
+{m} = {u}[0] if {u} else {p}
+
+def {h}(n, other=None):
+    return sum(7 // n for _ in range(2) if other is not None)
+{m} = {h}(k, {p}) if {c} else {h}(0)
+
+{m} = math.prod([{p}, {q}])
+
+{m} = list(itertools.accumulate([{p}, {q}], max))[-1]
+
+{m} = operator.add({p}, {q}) if {c} else {w}
 """.strip().split("\n\n")

@@ -71,7 +71,12 @@ bool({m}), int({m}) ; complex({m}), {m} ; np.uint8({m}) ; np.uint64({m}) ; np.in
 np.{t}({m}) ; np.{t}({m}), {m} ; np.bool_({m}) ; {m} + {x}[0], {m} ; {m} * 1000 ; {m} * 1000, {m}
 {m} + {q}, {m} - {q} ; {m} < {q}, {m} ; {m} if {m} else {q} ; {m} and {q}, {m} or {q} ; not {m}, {m}
 math.floor({m}), {m} ; math.sqrt({m}), {m} ; math.isnan({m}) ; math.isinf({m}), {m} ; int({m}) + 1, {m}
-(lambda v: (v, v))({m}) ; float({m}) + {m}
+(lambda v: (v, v))({m}) ; float({m}) + {m} ; sum([{m}], {q}) ; sum({x}, {m}) ; sum({x}, start={m})
+sum([{m}] * k, {q}) ; sum(v for v in {x} if v > {m}) ; [5 // {m} for v in {x} if {c}] ; math.prod([{m}, {q}])
+math.isclose({m}, 2, rel_tol={q}) ; math.isclose({m}, {q}) ; f'{{{m}:.2f}}' ; f'{{{m}:d}}' ; f'{{{m}!r:>9}}'
+'%.2f' % {m} ; np.arange({m}, {m} + 3) ; np.arange({m}, 3, 0.5) ; np.array([{x}, [{m}] * len({x})]) ; np.tri({m})
+{x}.sum(keepdims={m}) ; sorted({x}, reverse={m}) ; operator.mul({m}, {q}) ; list(itertools.accumulate([{m}, {q}]))
+np.select([{x} > 1], [{m}], {q}) ; [{m} < v for v in {x}] ; {x}.tolist() + [{m}] ; functools.reduce(max, [{m}, {q}])
 """)
 """Expressions whose value is returned beside others."""
 
@@ -122,6 +127,10 @@ for {i} in range(len({r})):
 {r}[[{m}]] = 3
 
 {r}.fill({m})
+
+{r}.flat[0] = {m}
+
+{r}.flat[:2] = {m}
 
 {r}[...] = {m} if {c} else 300
 
@@ -285,6 +294,9 @@ if k > 2:
 if k > 2:
     raise KeyError('%r' % ({m},))
 
+if k > 2:
+    raise KeyError(f'{{{m}}}')
+
 assert k < 3, {m}
 
 {u} = {m}
@@ -318,6 +330,12 @@ try:
     {r}[0] = {m}
     {u} = 'stored'
 except (OverflowError, TypeError, ValueError) as error:
+    {u} = str(error)
+
+try:
+    {u} = f'{{{m}:d}}'
+    {u} = 'formatted'
+except (TypeError, ValueError) as error:
     {u} = str(error)
 
 try:

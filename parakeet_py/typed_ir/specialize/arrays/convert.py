@@ -128,6 +128,9 @@ def _stack(s: Context, items: Sequence[Value], dtype: str | None) -> ArrayV:
     parts = [as_array(s, item, dtype if isinstance(item, TupleV) else None) for item in items]
     if not parts:
         return new_array(s, (ZERO,), dtype or "float64", "array")
+    for item, part in zip(items, parts, strict=True):
+        if isinstance(part, ArrayV) and not isinstance(item, ArrayV | TupleV):
+            check_some(s, part.extents[0], part.rank, dtype is not None)  # an empty list says nothing of its items
     made = dtype or np.result_type(*(np.dtype(part.dtype) for part in parts)).name
     rank = 0 if isinstance(parts[0], ScalarV) else parts[0].rank
     if any((0 if isinstance(part, ScalarV) else part.rank) != rank for part in parts):
