@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import inspect
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 
@@ -67,16 +68,24 @@ def read_bytecode(function: FunctionType) -> Source:
     return Source(node, code.co_filename, first, (), code.co_freevars)
 
 
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+_YIELDS = ("YIELD_VALUE", "GET_YIELD_FROM_ITER")
+
+
 def _refusal(code: CodeType, message: str, position: ast.AST | None) -> UnsupportedError:
     where = position if position is not None else ast.Constant(None, lineno=code.co_firstlineno, col_offset=0)
     return UnsupportedError(message, code.co_filename, pos_of(where))
 
 
 def _body(code: CodeType, around: frozenset[str]) -> tuple[list[ast.stmt], ast.arguments]:
+    if code.co_flags & _ASYNC:
+        raise Unknown("`async`")
     own = {*code.co_varnames, *code.co_cellvars}
     visible = (around | own) - {".0"}
     body = tidied(structured(blocks(code, lambda inner: _body(inner, frozenset(visible)))))
     instructions = list(dis.get_instructions(code))
+    if code.co_flags & inspect.CO_GENERATOR and not any(each.opname in _YIELDS for each in instructions):
+        raise Unknown("a generator that gives nothing")
     hidden = {each.argval for each in instructions if each.opname == "LOAD_GLOBAL"} & around - set(code.co_freevars)
     bound = {each for instruction in instructions for each in _stored(instruction)}
     free = set(code.co_freevars)

@@ -19,7 +19,9 @@ Whether there is news is decided on a `Record` of the gate:
     told       the flags that have been dealt with
     filters, count, first     the list `warnings.filters` at that time, its length and its first item
 
-Every change of the filters (a block of `warnings.catch_warnings`, `simplefilter`) changes one of the three.
+Every change of the filters (`simplefilter`, and what happens in a block of `warnings.catch_warnings`) changes one of
+the three, as the list and its first item are kept: what is new cannot be at their place in memory. (A block between two
+calls leaves no trace, although Python then shows warnings anew.)
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ MORE_THAN_WARNINGS: Final = sum(0b110 << _BITS * place for place in range(len(KI
 INVALID, DIVIDE, OVERFLOW = 0x1, 0x4, 0x8
 FLAGS: Final = {"divide": DIVIDE, "over": OVERFLOW, "invalid": INVALID}  # underflow is common, and ignored by default
 ALL_FLAGS: Final = INVALID | DIVIDE | OVERFLOW
+OTHER: Final = 0x100  # no bit of the register
 HAS_FLAGS: Final = machine.HAS_FLAGS
 
 
@@ -56,6 +59,7 @@ class Record(ctypes.Structure):
     filters: int | None
     count: int
     first: int | None
+    held: tuple[Any, ...]  # the list and its first item: no others can be where these are
 
     _fields_ = (
         ("told", ctypes.c_uint32),
@@ -72,6 +76,7 @@ class Record(ctypes.Structure):
         if (self.filters, self.count, self.first) != now:
             self.told = 0
         self.filters, self.count, self.first = now
+        self.held = (filters, *filters[:1])
         self.told |= flags
 
 
@@ -159,7 +164,9 @@ def flags_set(record: ptr, flags: i32, reporter: ptr, arguments: ptr, count: i64
     warned = flag_if_warned(mask, 0, DIVIDE) | flag_if_warned(mask, 3, OVERFLOW) | flag_if_warned(mask, 9, INVALID)
     here = flags & warned
     if here == 0:
-        return result
+        if warned == 0:
+            return result
+        here = OTHER  # of kinds that are ignored: others may have happened with them
     filters = PyDict_GetItemWithError(warnings, filters_name)
     if filters == null:
         PyErr_Clear()
@@ -184,6 +191,7 @@ def flags_set(record: ptr, flags: i32, reporter: ptr, arguments: ptr, count: i64
         "MORE_THAN_WARNINGS": MORE_THAN_WARNINGS,
         "DIVIDE": DIVIDE,
         "OVERFLOW": OVERFLOW,
+        "OTHER": OTHER,
         "INVALID": INVALID,
         "PRESENT": Record.present.offset,  # type: ignore[attr-defined]
         "FILTERS": Record.filters.offset,  # type: ignore[union-attr]

@@ -138,6 +138,28 @@ def test_new_filters_show_it_again(divide: Any) -> None:
         assert len(caught) == 1
 
 
+def test_filters_that_are_known_have_their_place_in_memory() -> None:
+    record = error_state.Record()
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        record.settle(error_state.DIVIDE)
+    others = [[*warnings.filters] for _ in range(100)]
+    assert record.filters not in [id(one) for one in others]
+
+
+@flags
+def test_kinds_that_are_ignored_hide_no_others() -> None:
+    found: Any = accelerate(lambda x: np.log(x))
+    x = np.array([-1.0, 0.0])
+    with np.errstate(invalid="ignore"), pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+        found(x)
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in log"):
+        found(x)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found(x)
+
+
 @flags
 def test_no_warning_that_is_ignored(divide: Any) -> None:
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
