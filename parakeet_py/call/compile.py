@@ -36,6 +36,7 @@ from parakeet_py.call.give_back import (
     places_of_late_checks,
     rerun_statuses,
     site_of_no_return,
+    values_of,
 )
 from parakeet_py.call.load import Knowledge, call_signature, can_be_static, extended_signature, read_source
 from parakeet_py.call.specialization_cache import FailureText, Native, Tier
@@ -58,6 +59,7 @@ from parakeet_py.signature.specs import (
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.inlining import inlined
 from parakeet_py.typed_ir.numerics import computes
+from parakeet_py.typed_ir.passes.checks.small_ints import are_small, require_small_ints
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.opaque.sites import seldom_sites
@@ -189,6 +191,10 @@ def compile_call(
         late = places_of_late_checks(made)
         if late <= continued or len(continued) > MOST_CONTINUED or made.specialization.assigns:
             break
+        if not continued and extents == "usual":
+            small = _of_small_ints(made, args)
+            if small is not None:
+                return small
         continued |= late
     undone = replace(made, overflows_late=True, kept=None)
     if not late:
@@ -203,6 +209,22 @@ def compile_call(
         made = _compiled(function, args, knowledge, config, guess, extents, frozenset(), times)
         undone = replace(made, overflows_late=True, kept=None)
     return undone
+
+
+def _of_small_ints(made: Compiled, args: Sequence[Any]) -> Compiled | None:
+    """The same for ints that are small, which is checked on entry, if nothing then has to be found out later."""
+    if made.specialization.opaque_sites or made.specialization.guessed or not are_small(values_of(made, args)):
+        return None
+    function = require_small_ints(made.unfused)
+    if function is made.unfused:
+        return None
+    clock, passes = Clock(made.times), PassReport()
+    typed = run_passes(function, made.config, passes, "usual")
+    passes.guarded = True
+    clock.done("passes")
+    small = replace(made, typed=typed, imp=_loops(typed, made.config), passes=passes, kept=None)
+    clock.done("lower")
+    return None if places_of_late_checks(small) else small
 
 
 def compile_alone(
@@ -242,11 +264,7 @@ def _compiled(
     whole = bool(specialization.opaque_sites or specialization.guessed)
     typed = run_passes(specialization.function, config, passes, "both" if whole else extents)
     clock.done("passes")
-    lowered = lower(typed, config)
-    if config.check:
-        from parakeet_py.imp.check import check_function as check_imp
-
-        check_imp(lowered)
+    lowered = _loops(typed, config)
     if specialization.guessed:
         early = checks_before_effects(lowered)
         codes = (code for code, site in enumerate(lowered.failures) if site.failure.exception == "Deoptimize")
@@ -260,6 +278,16 @@ def _compiled(
     if specialization.assigns and not set(range(1, len(lowered.failures))) <= set(rerun_statuses(made)):
         raise UnsupportedError("exceptions after an assignment to an attribute", template.filename)
     return made
+
+
+def _loops(typed: ir.Function, config: settings.Config) -> imp.Function:
+    """A function as Imp, looked at by the checker if the settings say so."""
+    lowered = lower(typed, config)
+    if config.check:
+        from parakeet_py.imp.check import check_function as check_imp
+
+        check_imp(lowered)
+    return lowered
 
 
 def _relaxed(specialization: Specialization) -> Signature:

@@ -128,3 +128,36 @@ def test_threads_that_call_at_once_compile_once() -> None:
         np.testing.assert_array_equal(result, work(np.arange(9.0)))
     assert len(function.specializations) == 1
     assert not runs  # those that waited for the compiler run its code, not Python
+
+
+def borders(a: Any, n: int, step: int) -> float:
+    total = 0.0
+    for k in range(0, 3):
+        a[1 : n - 1] += 1.0
+        a[n - 2 : n + step] = -a[0]
+        total += a[step * k - n]
+    return total
+
+
+HUGE = [(6, 1), (3, 2**31), (-(2**63), 1), (2**63 - 1, 2**62), (5, -(2**62)), (2**70, 1), (4, 2)]
+
+
+def test_ints_behind_stores_are_checked_on_entry() -> None:
+    with options(cache=False):
+        function: Any = accelerate(borders)
+        for number, (n, step) in enumerate(HUGE):
+            fast, slow = np.arange(6.0), np.arange(6.0)
+            assert same(outcome(function, fast, n, step), outcome(borders, slow, n, step)), (n, step)
+            if number == 0:  # no way out of it but the one at its beginning
+                assert forms(function) == [(True, False)]
+                assert "opaque" not in function.typed_ir(fast, n, step)
+        assert not function.fell_back
+
+
+def test_a_first_call_with_large_ints_has_the_general_form() -> None:
+    with options(cache=False):
+        function: Any = accelerate(borders)
+        for n, step in [(2**40, 0), (4, 1)]:
+            fast, slow = np.arange(6.0), np.arange(6.0)
+            assert same(outcome(function, fast, n, step), outcome(borders, slow, n, step)), (n, step)
+        assert not function.fell_back
