@@ -16,7 +16,7 @@ from parakeet_py.llvm.codegen import access_checks, arrays, parallel, polls
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
-from parakeet_py.llvm.codegen.loop_hints import narrows, of_kind, stays_scalar
+from parakeet_py.llvm.codegen.loop_hints import is_bit, narrows, of_kind, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import LoopGroup, Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
@@ -43,6 +43,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
     match statement:
         case ir.Let(out, rhs):
             scope.values[out] = _right_hand_side(scope, statement, out, rhs)
+            if is_bit(rhs, scope.bits):
+                scope.bits.add(out)
         case ir.Declare(cell, init):
             scope.declare(cell, None if init is None else scope.operand(init))
         case ir.Write(cell, value):
@@ -193,7 +195,8 @@ def _if(scope: Scope, statement: ir.If) -> None:
         return
     then, end = f.label("then"), f.label("end")
     orelse = f.label("else") if statement.orelse.statements else end
-    f.branch_if(condition, then, orelse)
+    unpredictable = statement.condition in scope.bits
+    f.branch_if(condition, then, orelse, f", !unpredictable {f.module.shared_node('!{}')}" if unpredictable else "")
     reached = orelse == end
     for label, block in ((then, statement.then), (orelse, statement.orelse)):
         if label != end:

@@ -1,4 +1,4 @@
-"""Hints to LLVM about loops, where its own choice is slow.
+"""Hints to LLVM about loops and branches, where its own choice is slow.
 
 Loops that stay scalar, as vector code would be slower:
 
@@ -9,11 +9,16 @@ Loops that stay scalar, as vector code would be slower:
 
 And loops of little but comparisons: of a vector of float64, eight bytes are stored. Several vectors a turn hide that.
 
+Branches on single bits of data (`if crc & 1`, `if n % 2 == 0`) cannot be predicted: LLVM chooses by conditional moves
+there, which it else takes back on x86 where they are part of what a loop hands on.
+
 Loops of lanes become one vector operation for each of their body's: they are widened before they could be unrolled.
 Loops of few turns are neither.
 """
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 import numpy as np
 
@@ -35,6 +40,27 @@ def of_kind(kind: str, stop: str) -> list[str]:
             return ['unroll.disable"', 'vectorize.enable", i1 false']
         case _:
             return []
+
+
+def is_bit(rhs: ir.Rhs, bits: Container[Var]) -> bool:
+    """Whether a value is a single bit of some integer, or a truth value that depends on such bits alone; `bits` are
+    those that are known to be."""
+    match rhs:
+        case Prim("and", args):
+            ones = [arg for arg in args if isinstance(arg, Const) and _is_power_of_two(arg)]
+            return bool(ones) or any(arg in bits for arg in args)
+        case Prim("or" | "xor" | "eq" | "ne" | "not", args):
+            found = [arg for arg in args if isinstance(arg, Var)]
+            return bool(found) and all(arg in bits for arg in found)
+        case Prim("mod", (_, Const(value=2))):
+            return dtype_of(rhs.args[0]) not in ("float16", "float32", "float64")
+        case Cast(arg):
+            return arg in bits
+    return False
+
+
+def _is_power_of_two(number: Const) -> bool:
+    return type(number.value) is int and number.value > 0 and number.value & (number.value - 1) == 0
 
 
 def stays_scalar(loop: ir.For) -> bool:

@@ -120,6 +120,7 @@ class Scope:
     polled: bool = False
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
+    bits: set[Var] = field(default_factory=set)  # single bits, see `loop_hints.is_bit`
     limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `calls`
     _captures: dict[str, str] = field(default_factory=dict)
 

@@ -12,6 +12,8 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, dtype_of
 
 ENDLESS = 1_000_000
+_MOST_REPEATED = 24  # flops
+_MOST_LOADS = 12
 _DIVISIONS = frozenset({"div", "floordiv", "mod", "fmod", "sqrt"})
 _CHEAP_FLOAT = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 _ELEMENTARY = (ir.FLOAT_UNARY | ir.FLOAT_BINARY) - _CHEAP_FLOAT - _DIVISIONS
@@ -19,10 +21,11 @@ _ELEMENTARY = (ir.FLOAT_UNARY | ir.FLOAT_BINARY) - _CHEAP_FLOAT - _DIVISIONS
 
 @record(frozen=False)
 class Cost:
-    """`work` in units of a cheap flop (loads not counted) and the number of `loads`."""
+    """`work` in units of a cheap flop (loads not counted), what of it is not cheap flops, and the number of `loads`."""
 
     work: int = 0
     loads: int = 0
+    heavy: int = 0
 
     @property
     def trivial(self) -> bool:
@@ -33,6 +36,12 @@ class Cost:
     def cheap(self) -> bool:
         """Computing it again costs no more than writing it to memory and reading it back."""
         return self.loads <= 2 and self.work <= 4
+
+    def light(self, places: int) -> bool:
+        """Computing it anew at each of so many places costs less than keeping it, in arrays beyond the second-level
+        cache: an element that is written there and read again takes as long as some 100 flops of vector code, and 16 in
+        that cache, where this may cost up to twice as long."""
+        return not self.heavy and self.loads <= _MOST_LOADS and self.work * (places - 1) <= _MOST_REPEATED
 
 
 def cost_of(block: Block) -> Cost:
@@ -52,7 +61,9 @@ def _add(block: Block, cost: Cost) -> None:
             name = op.name
             scale = 4 if is_complex(dtype_of(op.args[-1])) else 1
             dear = name in _ELEMENTARY or exact_loops.is_loop(name)
-            cost.work += scale * (20 if dear else 8 if name in _DIVISIONS else 1)
+            each = scale * (20 if dear else 8 if name in _DIVISIONS else 1)
+            cost.work += each
+            cost.heavy += each if each >= 8 else 0
         elif kind is ir.Load:
             cost.loads += 1
         elif isinstance(op, ir.If):
@@ -65,3 +76,4 @@ def _add(block: Block, cost: Cost) -> None:
             cost.work += 1
         else:
             cost.work += ENDLESS
+            cost.heavy += ENDLESS

@@ -8,7 +8,9 @@ is done when
   seen comes between;
 * the element is read once: all reads of the producer's outs are at one place and index, and no loop between producer
   and read visits an element twice (each loop index is alone in some coordinate). Uses of extents do not count.
-  Otherwise only if computing it again is cheap: never through a broadcast or a second read for expensive work;
+  Otherwise only if computing it again is cheap, or *light*: the places of a stencil that read it, each visiting an
+  element once, repeat less than storing and loading it costs where arrays leave the cache (`Cost.light`); never
+  through a broadcast;
 * the read is not in a serial loop deeper than the producer, where the producer would lose its parallelism.
 
 A `Reduce` is put inside its consumer as a loop when the consumer reduces further (k-means: the distances that `argmin`
@@ -96,12 +98,11 @@ class _Sites:
                 self.escaping.add(operand)
 
     def single(self, outs: Sequence[Var]) -> bool:
-        places: set[tuple[int, tuple[Operand, ...]]] = set()
-        for out in outs:
-            if out in self.escaping:
-                return False
-            places |= self.places.get(out, set())
-        return len(places) <= 1
+        return self.escaping.isdisjoint(outs) and self.places_of(outs) <= 1
+
+    def places_of(self, outs: Sequence[Var]) -> int:
+        """At how many places outs are read."""
+        return len(set[tuple[int, tuple[Operand, ...]]]().union(*(self.places.get(out, ()) for out in outs)))
 
 
 class _Fuser(Rewriter):
@@ -246,10 +247,11 @@ class _Fuser(Rewriter):
         known = next((seen[key] for seen in self.inlined if key in seen), None)
         if known is not None:  # ladders read each rung twice: copying it for each would double it at each
             return self.read_as(known[position], let) if self.unchanged_since(producer, op.indices) else None
-        once = producer.single and not self.repeating and self.reads_each_once(producer, op.indices)
+        apart = not self.repeating and self.reads_each_once(producer, op.indices)
+        once = producer.single and apart
         if producer.fails and not (once and self.visits_all(producer, op)):
             return None
-        if not self.worthwhile(producer, once) or not self.unchanged_since(producer, op.indices):
+        if not self.worthwhile(producer, once, apart) or not self.unchanged_since(producer, op.indices):
             return None
         made = producer.let.op
         if producer.fails:
@@ -315,7 +317,8 @@ class _Fuser(Rewriter):
         effects = self.aliases.effects(scope.op)
         return effects.pure and load.indices == scope.indices and made.extents == self.operands(_extents(scope.op))
 
-    def worthwhile(self, producer: Producer, once: bool) -> bool:
+    def worthwhile(self, producer: Producer, once: bool, apart: bool) -> bool:
+        """Is an element better computed at a read? It may be read `once` in all, or once at each place (`apart`)."""
         scopes = [scope.op for scope in self.scopes[producer.level :]]
         cost = producer.cost
         if cost.trivial:
@@ -327,7 +330,9 @@ class _Fuser(Rewriter):
             return False
         if isinstance(producer.let.op, ir.Reduce):
             return once and any(isinstance(op, ir.Reduce) for op in scopes)
-        return once or (cost.cheap and not self.sites.escaping.intersection(producer.let.outs))
+        if once or self.sites.escaping.intersection(producer.let.outs):
+            return once
+        return cost.cheap or (apart and not multipass and cost.light(self.sites.places_of(producer.let.outs)))
 
     def reads_each_once(self, producer: Producer, position: tuple[Operand, ...]) -> bool:
         """Do the loops between the producer and this read visit each element at most once?"""
