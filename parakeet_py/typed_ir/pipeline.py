@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.ir import (
 from parakeet_py.typed_ir.passes.checks.equal_extents import version_equal_extents
 from parakeet_py.typed_ir.passes.checks.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
+from parakeet_py.typed_ir.passes.fusion.masks import share_counts, update_in_place
 from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
 from parakeet_py.typed_ir.passes.loops.collapse import collapse_maps
 from parakeet_py.typed_ir.passes.loops.counted_while import count_loops
@@ -63,6 +64,8 @@ class Pass:
 _LOOPS = ("equal-extents", "hoist-checks")
 _OPERATORS = (
     "products",
+    "counts",
+    "masked-updates",
     "parallelize",
     "unroll-loops",
     "fuse",
@@ -88,6 +91,9 @@ PASSES: tuple[Pass, ...] = (
     Pass("simplify-loops", "drop the checks that now hold", simplify, _LOOPS),
     Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code, _LOOPS),
     Pass("products", "compute the dot products of loops by matrix products", raise_to_products),
+    Pass("counts", "let selections by one mask have one length", share_counts),
+    Pass("simplify-counts", "drop what asks whether the lengths are equal", simplify, ("counts",)),
+    Pass("masked-updates", "store what is computed of selected elements where they are", update_in_place),
     Pass("promote", "hand on the elements that loops read and write in every turn", promote_elements),
     Pass("parallelize", "turn independent loops into operators", parallelize),
     Pass("unroll-loops", "write out inner loops of a few turns", unroll_loops),

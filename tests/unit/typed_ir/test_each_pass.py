@@ -19,12 +19,13 @@ import numpy as np
 import pytest
 
 from parakeet_py.base.config import Config
-from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.typed_ir import pipeline
 from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import (
     Block,
+    Compress,
     Const,
     For,
     Function,
@@ -450,6 +451,49 @@ def test_squares_decide_comparisons_of_absolute_values(start: complex, in_loop: 
         p.let(For(i, ZERO, TWO, ONE, (count_,), (ZERO,), body.block(following)), total)
     _, after = only("magnitudes", p, total if in_loop else result, z=start)
     assert ("If" in names(after)) == in_loop
+
+
+# ---- counts, masked-updates ------------------------------------------------------------------------------------------
+
+CHOSEN = DATA > np.median(DATA)
+
+
+def selected(p: Program, n: Operand, mask: Var, x: Var) -> tuple[Var, Var]:
+    """The length of x[mask], and its elements."""
+    outs = Var("count", PYINT), Var("chosen", Array("float64", 1, "C"))
+    (i,), body = (Var("i", PYINT),), Writer()
+    p.let(Compress((n,), (i,), body.block(body.load(mask, i), body.load(x, i))), *outs)
+    return outs
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_selections_by_one_mask_have_one_length(x: Var, y: Var, written: bool) -> None:
+    mask = array("mask", dtype="bool")
+    p = Program(x, y, mask)
+    n = p.dim(x)
+    first, _ = selected(p, n, mask, x)
+    if written:
+        p.store(mask, (ONE,), Const(True, Scalar("bool")))
+    second, _ = selected(p, n, mask, y)
+    _, after = only("counts", p, first, second, x=DATA, y=OTHER, mask=CHOSEN.copy())
+    assert (after.body.results[0] is after.body.results[1]) == (not written)
+
+
+@pytest.mark.parametrize("way", ["plain", "divided", "written", "shifted"])
+def test_selected_elements_are_changed_where_they_are(x: Var, y: Var, way: str) -> None:
+    mask = array("mask", dtype="bool")
+    p = Program(x, y, mask)
+    n = p.dim(x)
+    count_, chosen = selected(p, n, mask, x)
+    places, (i,), body = Var("places", Array("int64", 1, "C")), (Var("i", PYINT),), Writer()
+    p.let(Compress((n,), (i,), body.block(body.load(mask, i), i)), Var("length", PYINT), places)
+    new = p.map1([count_], lambda w, k: w.prim("div" if way == "divided" else "mul", w.load(chosen, k), real(3.0)))
+    if way == "written":
+        p.store(x, (ZERO,), real(1.0))
+    target = p.part(y, ZERO, n) if way == "shifted" else x
+    p.map((count_,), lambda w, k: w.store(target, (w.load(places, k),), w.load(new, k)))
+    _, after = only("masked-updates", p, x=DATA.copy(), y=OTHER.copy(), mask=CHOSEN.copy())
+    assert ("If" in names(after)) == (way in ("plain", "shifted"))
 
 
 # ---- promote ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,335 @@
+"""Selections by one mask: their lengths are equal, and what is stored back through the mask is stored where it was.
+
+    z[m] = z[m] ** 2 + c[m]     is     p = z[m]; q = c[m]       (two `Compress`)
+                                       p and q broadcast?        (their lengths)
+                                       r = p ** 2 + q            (`Map` over the length)
+                                       k = where(m)              (another `Compress`)
+                                       z[k] = r                  (`Map` that stores)
+
+`share_counts` gives selections by the same mask, of memory that has not been written meanwhile, one length; the checks
+and choices of broadcasting go then, as extents are equal (`simplify`). `update_in_place` follows the stored value back
+through operators over that length to the elements that were selected, and makes of it
+
+    map i < n:  if m[i]:  z[i] := z[i] ** 2 + c[i]
+
+which no array of what is selected is needed for. Selections that something else reads stay.
+
+*Dependences.* The update reads when the store was made. So nothing may have been written, since they were selected, to
+what it reads; and what it reads of the memory that it stores to has to be the very element that it stores to.
+
+*When.* The value has to be made of cheap operations (`_MOST_WORK`, no divisions, elementary functions or loops): vector
+code computes it for elements that are not selected, too, and few may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parakeet_py.base.fast_dataclass import record
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.ir import Block, Function, Let, Operand, Var
+from parakeet_py.typed_ir.passes.analysis.alias import Aliases
+from parakeet_py.typed_ir.passes.fusion.cost import cost_of
+from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const
+from parakeet_py.typed_ir.writer import Writer
+
+_MOST_WORK = 40
+_MOST_STATEMENTS = 80  # of a value
+
+Mask = tuple[Var, ir.Indices]  # the array of flags, and the extents that are gone through
+
+
+def share_counts(function: Function) -> Function:
+    """Let selections by the same mask have one length."""
+    if sum(isinstance(let.op, ir.Compress) for let in function.statements()) < 2:
+        return function
+    return _Counts(function).function(function)
+
+
+def update_in_place(function: Function) -> Function:
+    """Store what is computed of selected elements, back through the mask, where they are."""
+    if not any(isinstance(let.op, ir.Compress) for let in function.statements()):
+        return function
+    return _Updates(function).function(function)
+
+
+def _mask_of(op: ir.Compress) -> Mask | None:
+    """The mask of a selection whose flag is an element of an array, at its own indices."""
+    flag = op.body.results[0]
+    for let in op.body.statements:
+        if let.outs == (flag,):
+            return (let.op.array, op.extents) if isinstance(let.op, ir.Load) and let.op.indices == op.indices else None
+    return None
+
+
+class _Counts(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.aliases = Aliases(function)
+        self.counts: dict[Mask, Var] = {}
+
+    def block(self, block: Block) -> Block:
+        outer, self.counts = self.counts, dict(self.counts)
+        new = super().block(block)
+        self.counts = outer
+        return new
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        if isinstance(op, ir.PARALLEL) and not isinstance(op, ir.Compress):
+            self.forget(op)
+            return self.descend(let)
+        if isinstance(op, ir.For | ir.While | ir.If):
+            self.forget(op)  # before it, too: another turn may have written
+        new = self.descend(let)
+        if isinstance(op, ir.Compress):
+            made = new[0].op if new else op
+            assert isinstance(made, ir.Compress)
+            mask = _mask_of(made)
+            if mask is not None:
+                known = self.counts.setdefault(mask, let.outs[0])
+                if known is not let.outs[0]:
+                    self.replacement[let.outs[0]] = known
+        else:
+            self.forget(op)
+        return new
+
+    def forget(self, op: ir.Op) -> None:
+        """Masks in memory that an operator may write."""
+        effects = self.aliases.effects(op)
+        if effects.writes or effects.calls:
+            written = effects.writes | (self.aliases.world if effects.calls else frozenset())
+            self.counts = {
+                mask: count for mask, count in self.counts.items() if self.aliases.atoms(mask[0]).isdisjoint(written)
+            }
+
+
+# ---- updates ---------------------------------------------------------------------------------------------------------
+
+
+@record
+class _Selected:
+    """What the elements of an array of selected ones are: `block` gives the one of the point `indices`, where the mask
+    is true; `reads` is the memory it is made of."""
+
+    mask: Mask
+    count: Operand
+    indices: tuple[Var, ...]
+    block: Block
+    reads: frozenset[Var]
+
+
+class _Updates(Rewriter):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.aliases = Aliases(function)
+        self.values: dict[Var, _Selected] = {}
+        self.ones: set[Var] = set()  # conditions
+        self.definitions: dict[Var, ir.Prim] = {}
+
+    def block(self, block: Block) -> Block:
+        outer, self.values = self.values, {}
+        new = super().block(block)
+        self.values = outer
+        return new
+
+    def statement(self, let: Let) -> Sequence[Let] | None:
+        op = let.op
+        if isinstance(op, ir.Prim):
+            self.definitions[let.outs[0]] = op
+            return self.descend(let)
+        if not isinstance(op, ir.PARALLEL):
+            new = self.descend(let)
+            self.forget(op)
+            return new
+        if isinstance(op, ir.Compress):
+            self.select(let, op)
+            return self.descend(let)
+        if not isinstance(op, ir.Map) or len(op.extents) != 1:
+            self.forget(op)
+            return self.descend(let)
+        if let.outs:
+            found = self.follow(op, op.body.results)
+            if found is not None and len(let.outs) == 1:
+                self.values[let.outs[0]] = found
+            self.forget(op)
+            return self.descend(let)
+        update = self.update(let, op)
+        if update is None:
+            whole = self.whole(op)
+            self.forget(op)
+            if whole is not None:
+                self.values.update([whole])
+            return self.descend(let)
+        self.forget(update.op)
+        return (update,)
+
+    def forget(self, op: ir.Op) -> None:
+        """Values that are made of memory which an operator may write, and arrays that it writes."""
+        effects = self.aliases.effects(op)
+        if effects.writes or effects.calls:
+            written = effects.writes | (self.aliases.world if effects.calls else frozenset())
+            self.values = {
+                array: value
+                for array, value in self.values.items()
+                if value.reads.isdisjoint(written) and self.aliases.atoms(array).isdisjoint(written)
+            }
+
+    def reads_of(self, block: Block) -> frozenset[Var]:
+        found: set[Var] = set()
+        for let in ir.walk(block):
+            for array in ir.arrays_read(let.op):
+                found |= self.aliases.atoms(array)
+        return frozenset(found)
+
+    def select(self, let: Let, op: ir.Compress) -> None:
+        """Note what the arrays are that a selection makes."""
+        mask = _mask_of(op)
+        if mask is None or any(not isinstance(one.op, ir.Prim | ir.Cast | ir.Load) for one in op.body.statements):
+            return
+        count = let.outs[0]
+        for known in self.values.values():  # lengths that `share_counts` has made one
+            if known.mask == mask:
+                count = known.count if isinstance(known.count, Var) else count
+        reads = self.reads_of(op.body) | self.aliases.atoms(mask[0])
+        for out, result in zip(let.outs[1:], op.body.results[1:], strict=True):
+            self.values[out] = _Selected(mask, count, op.indices, Block(op.body.statements, (result,)), reads)
+
+    def whole(self, op: ir.Map) -> tuple[Var, _Selected] | None:
+        """An array of selected elements all of which are replaced, and by what."""
+        stores = [one for one in op.body.statements if isinstance(one.op, ir.Store)]
+        if len(stores) != 1 or stores[0] is not op.body.statements[-1]:
+            return None
+        store = stores[0].op
+        assert isinstance(store, ir.Store)
+        known = self.values.get(store.array)
+        if known is None or store.indices != op.indices or not self.is_length(op.extents[0], known):
+            return None
+        found = self.follow(op, (store.value,))
+        return None if found is None or found.mask != known.mask else (store.array, found)
+
+    def is_length(self, extent: Operand, value: _Selected) -> bool:
+        return extent == value.count
+
+    def follow(self, op: ir.Map, results: Sequence[Operand], skip: Sequence[Var] = ()) -> _Selected | None:
+        """A value that a `Map` over selected elements computes, as one of the point that each was selected at."""
+        (k,) = op.indices
+        around: _Selected | None = None
+        statements: list[Let] = []
+        known: dict[Var, Operand] = {}  # variables of the body -> those of the value
+        for let in op.body.statements:
+            inner = let.op
+            if isinstance(inner, ir.Store) or any(out in skip for out in let.outs):
+                continue
+            if isinstance(inner, ir.Load) and inner.array in self.values:
+                if not self.is_own(inner.indices, op):
+                    return None
+                value = self.values[inner.array]
+                if not self.is_length(op.extents[0], value) or (around is not None and around.mask != value.mask):
+                    return None
+                if around is None:
+                    around = value
+                mapping: dict[Var, Operand] = dict(zip(value.indices, around.indices, strict=True))
+                body = fresh_copy(value.block, mapping) if value is not around else fresh_copy(value.block)
+                statements += body.statements
+                known[let.outs[0]] = body.results[0]
+                continue
+            if not isinstance(inner, ir.Prim | ir.Cast | ir.Load):
+                return None
+            if isinstance(inner, ir.Prim) and self.is_choice_of(inner, op):
+                known[let.outs[0]] = k
+                continue
+            copy = fresh_copy(Block((let,), let.outs), dict(known))
+            statements += copy.statements
+            known[let.outs[0]] = copy.results[0]
+        if around is None or len(results) != 1 or len(statements) > _MOST_STATEMENTS:
+            return None
+        result = known.get(results[0], results[0]) if isinstance(results[0], Var) else results[0]
+        block = _without_unused(Block(tuple(statements), (result,)))
+        if k in _variables(block):
+            return None
+        return _Selected(around.mask, around.count, around.indices, block, self.reads_of(block) | around.reads)
+
+    def is_own(self, indices: tuple[Operand, ...], op: ir.Map) -> bool:
+        """Is this the place of the point itself?"""
+        if indices == op.indices:
+            return True
+        chosen = [one.op for one in op.body.statements if one.outs == indices]
+        return len(chosen) == 1 and isinstance(chosen[0], ir.Prim) and self.is_choice_of(chosen[0], op)
+
+    def is_choice_of(self, prim: ir.Prim, op: ir.Map) -> bool:
+        """select(length == 1, 0, k) for k < length is k."""
+        if prim.name != "select" or not is_const(prim.args[1], 0) or prim.args[2] != op.indices[0]:
+            return False
+        condition = self.definitions.get(prim.args[0]) if isinstance(prim.args[0], Var) else None
+        return (
+            condition is not None
+            and condition.name == "eq"
+            and set(condition.args) >= {op.extents[0]}
+            and any(is_const(arg, 1) for arg in condition.args)
+        )
+
+    def update(self, let: Let, op: ir.Map) -> Let | None:
+        """A store of selected elements to where they were selected, as a `Map` over all points."""
+        *before, last = op.body.statements
+        store = last.op
+        if not isinstance(store, ir.Store) or op.body.results:
+            return None
+        loads = {one.outs[0]: one.op for one in before if isinstance(one.op, ir.Load)}
+        places: list[_Selected] = []
+        for index in store.indices:
+            load = loads.get(index) if isinstance(index, Var) else None
+            place = None if load is None or not self.is_own(load.indices, op) else self.values.get(load.array)
+            if place is None or not self.is_length(op.extents[0], place):
+                return None
+            places.append(place)
+        # The places are those of the points themselves, in order.
+        if any(place.block.results != (place.indices[axis],) for axis, place in enumerate(places)):
+            return None
+        if not places or len(places) != len(places[0].indices) or any(one.mask != places[0].mask for one in places):
+            return None
+        skip = [index for index in store.indices if isinstance(index, Var) and index != store.value]
+        found = self.follow(op, (store.value,), skip)
+        if found is None or found.mask != places[0].mask:
+            return None
+        cost = cost_of(found.block)
+        if cost.heavy or cost.work > _MOST_WORK:
+            return None
+        mask, extents = found.mask
+        indices = tuple([Var(index.name, index.type) for index in found.indices])
+        mapping: dict[Var, Operand] = dict(zip(found.indices, indices, strict=True))
+        body = fresh_copy(found.block, mapping)
+        if not self.reads_only(body, store.array, indices):
+            return None
+        if self.aliases.may_alias(mask, store.array) and mask is not store.array:
+            return None
+        writer = Writer(let.pos)
+        flag = writer.load(mask, *indices)
+        stored = Let((), ir.Store(store.array, indices, body.results[0]), last.pos)
+        writer.let(ir.If(flag, Block((*body.statements, stored)), Block(())))
+        return Let((), ir.Map(extents, indices, writer.block()), let.pos)
+
+    def reads_only(self, body: Block, target: Var, indices: tuple[Var, ...]) -> bool:
+        """Does a body read, of the memory of `target`, at most the element with these indices?"""
+        for let in body.statements:
+            op = let.op
+            if isinstance(op, ir.Load) and self.aliases.may_alias(op.array, target):
+                if op.array is not target or op.indices != indices:
+                    return False
+        return True
+
+
+def _variables(block: Block) -> set[Var]:
+    used = {one for let in block.statements for one in ir.operands_of(let.op) if isinstance(one, Var)}
+    return used | {one for one in block.results if isinstance(one, Var)}
+
+
+def _without_unused(block: Block) -> Block:
+    """A block of statements without effects, without those that its results do not need."""
+    needed = {one for one in block.results if isinstance(one, Var)}
+    kept: list[Let] = []
+    for let in reversed(block.statements):
+        if needed.intersection(let.outs):
+            kept.append(let)
+            needed.update(one for one in ir.operands_of(let.op) if isinstance(one, Var))
+    return Block(tuple(reversed(kept)), block.results)

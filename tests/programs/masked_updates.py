@@ -1,0 +1,98 @@
+"""Elements chosen by a mask, computed with and stored back through it; and programs that only look like that."""
+
+import numpy as np
+
+from tests.arrays import arr
+from tests.corpus import program, raising
+
+NONE, SOME, EVERY, ONE = (arr("?", 9, values=flags) for flags in ([0], [0, 1, 0], [1], [0, 0, 0, 0, 1, 0, 0, 0, 0]))
+MASKS = [NONE, ONE, SOME, EVERY]
+ODD = arr("f8", 9, values="special")
+
+
+@program(
+    [(arr("f8", 9), arr("f8", 9, seed=1), m) for m in MASKS]
+    + [(ODD, arr("f8", 9, layout="reversed", values="special"), SOME)],
+    mutates=(0,),
+)
+def update_of_two(x, y, m):
+    x[m] = x[m] * 2 + y[m]
+
+
+@program(
+    [(arr("c16", 4, 5), arr("c16", 4, 5, seed=1), 3), (arr("c16", 0, 3), arr("c16", 0, 3), 2)],
+    mutates=(0,),
+    ulp=16,  # NumPy's products of complex numbers are fused
+)
+def iterated(z, c, turns):
+    count = np.zeros(z.shape, np.int64)
+    for n in range(turns):
+        inside = np.less(abs(z), 2.0)
+        count[inside] = n
+        z[inside] = z[inside] ** 2 + c[inside]
+    return count
+
+
+@program([(arr("f8", 9), m) for m in MASKS] + [(arr("i4", 9), SOME)], mutates=(0,))
+def update_in_turn(x, m):
+    x[m] += 1
+    x[m] *= x[m]
+    kept = x[m]
+    kept[:] = kept - 2
+    x[m] = kept
+    return kept
+
+
+@program([(arr("f8", 9), arr("f8", 9, seed=2), SOME), (arr("f8", 9), arr("f8", 9, seed=2), NONE)], mutates=(0, 1, 2))
+def written_in_between(x, y, m):
+    chosen = y[m]
+    y[3:5] = 7.0
+    x[m] = chosen + x[m]
+    other = x[m]
+    m[4] = not m[4]
+    x[m] = x[m] + other.sum()
+    return chosen
+
+
+@program([(arr("f8", 10), SOME), (arr("f8", 10), EVERY)], mutates=(0,))
+def shifted_views(x, m):
+    left, right = x[:-1], x[1:]
+    left[m] = right[m] * 2 + left[m]
+
+
+@program([(arr("f8", 9), SOME), (arr("f8", 9), EVERY)], mutates=(0,))
+def in_another_order(x, m):
+    x[m] = x[m][::-1] + x[::-1][m]
+
+
+@program([(SOME,), (EVERY,), (NONE,)], mutates=(0,))
+def mask_that_changes(m):
+    m[m] = ~m[m]
+    return m.sum()
+
+
+@program(
+    [(arr("f8", 9), arr("f8", 9, seed=3), SOME, ONE), (arr("f8", 9), arr("f8", 9, seed=3), ONE, ONE)], mutates=(0,)
+)
+def one_of_another_mask(x, y, m, k):
+    x[m] = x[m] + y[k]  # equal lengths, or one
+
+
+@program(
+    [raising(ValueError, arr("f8", 9), SOME, EVERY), raising(IndexError, arr("f8", 8), SOME, SOME)],
+    mutates=(0,),
+    message=True,
+)
+def masks_of_other_lengths(x, m, k):
+    x[0] = 5.0
+    x[m] = x[m] + x[k]
+
+
+@program([(arr("f8", 9), SOME), (ODD, SOME), (ODD, EVERY)], mutates=(0,))
+def not_worth_it_for_all(x, m):
+    x[m] = np.exp(x[m]) / (1 + x[m])
+
+
+@program([(arr("f8", 9), arr("i8", 9), SOME)], mutates=(0,))
+def through_an_index(x, i, m):
+    x[m] = x[np.abs(i[m]) % 9] + x[m]
