@@ -455,7 +455,7 @@ def test_squares_decide_comparisons_of_absolute_values(start: complex, in_loop: 
 
 # ---- counts, masked-updates ------------------------------------------------------------------------------------------
 
-CHOSEN = DATA > np.median(DATA)
+CHOSEN = np.median(DATA) < DATA
 
 
 def selected(p: Program, n: Operand, mask: Var, x: Var) -> tuple[Var, Var]:

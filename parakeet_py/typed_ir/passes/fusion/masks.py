@@ -313,9 +313,9 @@ class _Updates(Rewriter):
         """Does a body read, of the memory of `target`, at most the element with these indices?"""
         for let in body.statements:
             op = let.op
-            if isinstance(op, ir.Load) and self.aliases.may_alias(op.array, target):
-                if op.array is not target or op.indices != indices:
-                    return False
+            same = isinstance(op, ir.Load) and op.array is target and op.indices == indices
+            if isinstance(op, ir.Load) and not same and self.aliases.may_alias(op.array, target):
+                return False
         return True
 
 
