@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
@@ -79,6 +79,10 @@ def bench(
     small: Annotated[
         bool, typer.Option("--small", help="Measure calls of 200 idioms on 1 to 10,000 elements instead.")
     ] = False,
+    roofline: Annotated[
+        bool,
+        typer.Option("--roofline", help="Measure each kernel instead, beside what memory and arithmetic allow here."),
+    ] = False,
     npbench: Annotated[
         Path | None, typer.Option(help="Run the programs of this checkout of NPBench, unmodified, instead.")
     ] = None,
@@ -114,6 +118,9 @@ def bench(
     if list_programs:
         for program in programs:
             console.print(f"[bold]{program.name:28}[/bold]{program.summary}", soft_wrap=True)
+        return
+    if roofline:
+        _bench_roofline(console, programs, settings, json_file, plot or [])
         return
     _check_bench(settings.peers, peers, plot or [], split)
     if timeline is not None:
@@ -308,6 +315,31 @@ def _bench_small(console: Console, settings: Any, json_file: Path | None, readme
         small_calls.write_json(json_file, cells)
     if readme is not None:
         replace_between(readme, small_calls.BEGIN, small_calls.END, small_calls.markdown(cells))
+
+
+def _bench_roofline(
+    console: Console, programs: Sequence[Any], settings: Any, json_file: Path | None, plots: Sequence[Path]
+) -> None:
+    from parakeet_py.bench import roofline
+    from parakeet_py.bench.report import busy
+
+    wrong = [path for path in plots if path.suffix.lower() not in (".png", ".html")]
+    if wrong:
+        raise _fail(f"a plot is .png or .html, not {wrong[0]}")
+    found = _with_progress(
+        len(programs),
+        lambda tell: roofline.measure(programs, settings.size, settings.threads, lambda name: tell(name, "")),
+    )
+    for one in found:
+        console.print(str(one), markup=False, highlight=False, soft_wrap=True)
+    slow = roofline.slow_lines(found)
+    console.print(f"below half of what is possible: {len(slow)}", highlight=False)
+    for line in (*slow, *busy(settings)):
+        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True, style="dim")
+    if json_file is not None:
+        roofline.write_json(json_file, found, settings.size)
+    for path in plots:
+        roofline.write_plot(path, found)
 
 
 def _listed(text: str | None) -> list[str]:

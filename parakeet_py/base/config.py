@@ -65,7 +65,7 @@ class Config:
     tiers : make the code of a first call quickly, and optimise it when calls have taken as long (PARAKEET_TIERS)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
     perf : "map" or "jitdump": write names of machine code where `perf` finds them; "gdb": tell debuggers of names and
-        lines (PARAKEET_PERF)
+        lines; "kernels": count the runs and the time of every kernel, for `roofline` (PARAKEET_PERF)
     """
 
     threads: int | None = None
@@ -110,8 +110,8 @@ class Config:
             raise ValueError(f"check must be between 0 and 2, not {self.check}")
         if self.when not in ("now", "pays"):
             raise ValueError(f"when is 'now' or 'pays', not {self.when!r}")
-        if self.perf not in ("", "map", "jitdump", "gdb"):
-            raise ValueError(f"perf is 'map', 'jitdump' or 'gdb', not {self.perf!r}")
+        if self.perf not in ("", "map", "jitdump", "gdb", "kernels"):
+            raise ValueError(f"perf is 'map', 'jitdump', 'gdb' or 'kernels', not {self.perf!r}")
         if not 0 <= self.debug <= 4:
             raise ValueError(f"debug must be between 0 and 4, not {self.debug}")
 
@@ -123,7 +123,8 @@ class Config:
     @property
     def uses_disk(self) -> bool:
         """Whether code is kept on disk: not when the user wants to see how it is made, or half of it."""
-        return self.cache and self.debug < 2 and not self.print_passes and self.stop_pass is None
+        shown = self.debug > 1 or self.print_passes or self.stop_pass is not None
+        return self.cache and not shown and self.perf != "kernels"
 
     @property
     def checked(self) -> bool:

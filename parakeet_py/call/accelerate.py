@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from parakeet_py.call.explain.report import Explanation
+    from parakeet_py.call.explain.roofline import Roofline
     from parakeet_py.export.library import Exported
 
 
@@ -159,6 +160,7 @@ class Accelerated(Protocol[P, R]):
     def fell_back(self) -> str | bool: ...
     def compile(self, /, *args: P.args, **kwargs: P.kwargs) -> None: ...
     def explain(self, /, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
+    def roofline(self, /, *args: P.args, **kwargs: P.kwargs) -> Roofline: ...
     def untyped_ir(self) -> str: ...
     def typed_ir(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
     def imp(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
@@ -443,6 +445,13 @@ def _explain(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     return explain(_dispatcher(self), args, kwargs)
 
 
+def _roofline(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call the function on copies of these arguments, and say how near each kernel comes to this machine's limits."""
+    from parakeet_py.call.explain.roofline import measure
+
+    return measure(_dispatcher(self), args, kwargs)
+
+
 def _numba_type(self: Any) -> Any:
     """What numba takes this for in functions that it compiles: the Python function, compiled by numba.
 
@@ -480,6 +489,7 @@ AcceleratedFunction.llvm = _llvm
 AcceleratedFunction.ptx = _ptx
 AcceleratedFunction.compile = _compile
 AcceleratedFunction.explain = _explain
+AcceleratedFunction.roofline = _roofline
 AcceleratedFunction.export = export
 
 __all__ = ["AcceleratedFunction", "accelerate"]

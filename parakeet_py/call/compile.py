@@ -9,6 +9,7 @@ when it runs.
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -357,6 +358,7 @@ def generate_llvm(
         fastmath=config.fastmath,
         checked=checked,
         locations=located,
+        clocks=_clocks(compiled),
     )
     gate = gate_ir(
         compiled.signature,
@@ -376,6 +378,24 @@ def generate_llvm(
     )
     symbols = (*code.symbols, *patches.as_symbols(compiled.specialization.module_reads))
     return code.text + "\n" + gate, replace(code, symbols=symbols)
+
+
+def _clocks(compiled: Compiled) -> tuple[int, int, int] | None:
+    """Where a function whose kernels are timed finds the time, which time that is (of one thread, its own), and the
+    table that it keeps."""
+    if not compiled.imp.timed:
+        return None
+    from parakeet_py.llvm.codegen.control import WORDS_OF_KERNEL
+    from parakeet_py.llvm.engine import c_symbols
+
+    if compiled.clocked is None:
+        compiled.clocked = array("q", bytes(8 * WORDS_OF_KERNEL * len(compiled.imp.timed)))
+    clock = c_symbols.resolve("clock_gettime")
+    if clock is None:
+        raise UnsupportedError("kernels are timed by clock_gettime, which is not here", compiled.template.filename)
+    own = getattr(time, "CLOCK_THREAD_CPUTIME_ID", 1) if compiled.config.thread_count == 1 else 1
+    which = own if own != 1 else getattr(time, "CLOCK_MONOTONIC", 1)
+    return clock, which, compiled.clocked.buffer_info()[0]
 
 
 def _warns(compiled: Compiled) -> bool:

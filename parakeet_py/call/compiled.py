@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Literal
@@ -42,6 +43,7 @@ class Compiled:
     written_out: Compiled | None = None  # without calls of the library's procedures, see `compile.for_devices`
     overflows_late: bool = False  # may ints leave 64 bits where something has shown, and Python cannot go on there?
     kept: tuple[int, ...] | None = None  # `give_back.kept_arguments`, once they have been asked for
+    clocked: array[int] | None = None  # the table of timed kernels, see `explain.roofline`
     listed: frozenset[int] = frozenset()  # the results whose elements are looked at when they are put together
 
     def __post_init__(self) -> None:

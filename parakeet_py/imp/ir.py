@@ -401,6 +401,18 @@ class Call:
 
 
 @record
+class Clock:
+    """A kernel begins, or ends after `counts` (its points, its bytes): its number in the table of those that are timed,
+    outside (`lower.timed_kernels`)."""
+
+    TEXT = "clock {kernel} {what} ({counts})"
+
+    kernel: int
+    what: str  # begin or end
+    counts: Indices = ()
+
+
+@record
 class Grid:
     """A GPU region: `body` is run by `blocks` x `threads` threads. `contract`: products and sums may be fused whatever
     the settings (which cannot be seen). `product`: all it does is left @ right into an array: (left, right, array)."""
@@ -483,6 +495,7 @@ Statement = (
     | Routine
     | Opaque
     | Call
+    | Clock
     | Grid
     | Barrier
     | WarpProduct
@@ -508,7 +521,7 @@ class Function:
     """One specialization as loops. `params` and `results` are leaves as in the typed function; a result array hands
     its reference to the caller. `failures[code]` says what a failed Check raises (code 0 is not used); procedures
     share their caller's, but for those of the `library`; and neither they nor others know who else holds the memory of
-    their parameters."""
+    their parameters. `timed`: what its `Clock`s are about."""
 
     name: str
     params: tuple[Var, ...]
@@ -518,6 +531,7 @@ class Function:
     roots: dict[Var | Cell, frozenset[int]] = field(hash=False)
     procedures: tuple[Function, ...] = ()
     library: bool = False
+    timed: tuple[object, ...] = field(default=(), hash=False)  # the statements of the typed IR that `Clock` numbers
 
 
 grammar.leaf(grammar.Leaf.PLACE, Cell)

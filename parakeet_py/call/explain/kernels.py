@@ -17,9 +17,9 @@ from parakeet_py.hybrid.devices import calibration
 from parakeet_py.hybrid.plan.part_cost import cpu_speed
 from parakeet_py.imp.storage.allocations import Sizes
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.passes.fusion.cost import ENDLESS, cost_of
+from parakeet_py.typed_ir.passes.analysis.traffic import OPERATORS, traffic
+from parakeet_py.typed_ir.passes.fusion.cost import ENDLESS
 
-OPERATORS = (*ir.PARALLEL, ir.Matmul, ir.Routine)
 _ASSUMED_BANDWIDTH = 1e10  # bytes a second
 
 
@@ -148,49 +148,32 @@ def kernels_of(function: ir.Function, values: Sequence[object]) -> list[Kernel]:
 
 
 def _kernel(let: ir.Let, repeated: bool, shapes: Shapes) -> Kernel:
-    op = let.op
+    op, moves = let.op, traffic(let)
     match op:
         case ir.Matmul(out, left):
-            space, work = (*shapes.of(out), shapes.of(left)[-1]), 2
+            space: tuple[int | None, ...] = (*shapes.of(out), shapes.of(left)[-1])
         case ir.Routine(outs=outs):
-            space, work = shapes.of(outs[0]) if outs else (), ENDLESS
+            space = shapes.of(outs[0]) if outs else ()
         case _:
             assert isinstance(op, ir.PARALLEL)
             extents = op.extents + (op.reduced_extents if isinstance(op, ir.Reduce) else ())
             space = tuple([shapes.product((extent,)) for extent in extents])
-            work = sum(cost_of(block).work for block in ir.blocks_of(op))
     points = _product(space)
-    made: set[ir.Var] = set()
-    loaded = dict.fromkeys(ir.arrays_read(op), ENDLESS)  # how often an element of it, in one point
-    stored = dict.fromkeys([*(out for out in let.outs if isinstance(out.type, Array)), *ir.arrays_written(op)], ENDLESS)
-    for one, nested in (found for block in ir.blocks_of(op) for found in _inside(block)):
-        made.update(one.outs)
-        for arrays, counts in ((ir.arrays_read(one.op), loaded), (ir.arrays_written(one.op), stored)):
-            for array in arrays:
-                counts[array] = counts.get(array, 0) + (ENDLESS if nested else 1)
 
     def moved(counts: dict[ir.Var, int]) -> int | None:
-        outer = [(array, count * itemsize(ir.dtype_of(array))) for array, count in counts.items() if array not in made]
-        sizes = [_least(shapes.bytes(array), points, each) for array, each in outer]
+        each = [(array, count * itemsize(ir.dtype_of(array))) for array, count in counts.items()]
+        sizes = [_least(shapes.bytes(array), points, size) for array, size in each]
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 
-    operations = None if work >= ENDLESS or points is None else points * work
+    operations = None if moves.work >= ENDLESS or points is None else points * moves.work
     name = op.name if isinstance(op, ir.Routine) else type(op).__name__
-    return Kernel(name, space, let, repeated, moved(loaded), moved(stored), operations)
+    return Kernel(name, space, let, repeated, moved(moves.loaded), moved(moves.stored), operations)
 
 
 def _product(shape: tuple[int | None, ...]) -> int | None:
     known = [extent for extent in shape if extent is not None]
     return math.prod(known) if len(known) == len(shape) else None
-
-
-def _inside(block: ir.Block, nested: bool = False) -> Iterator[tuple[ir.Let, bool]]:
-    """The statements of an operator's block; of each, whether it is in a loop or operator within."""
-    for let in block.statements:
-        yield let, nested
-        for inner in ir.blocks_of(let.op):
-            yield from _inside(inner, nested or not isinstance(let.op, ir.If))
 
 
 def _least(size: int | None, points: int | None, each: int) -> int | None:

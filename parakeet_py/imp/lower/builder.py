@@ -28,6 +28,7 @@ from parakeet_py.imp.ir import (
 from parakeet_py.imp.writer import ONE, ZERO, Writer, array_type
 from parakeet_py.typed_ir.ir import Block as TypedBlock
 from parakeet_py.typed_ir.ir import Const, Operand, Var, View, ViewAxis
+from parakeet_py.typed_ir.ir import Let as TypedLet
 
 TASKS = 32  # slices of scratch memory of a region whose iterations need some
 STACK_BYTES = 16 << 10  # arrays of constant size up to this are put on the stack inside regions
@@ -63,6 +64,7 @@ class Lowering(Writer):
             Var, Const
         ] = {}  # conditions known in the piece of a loop being written, see `index_set_splitting`
         self.special: dict[type, Callable[..., None]] = {}  # other ways to lower some operators, for another target
+        self.timed: list[TypedLet] | None = None  # kernels whose runs are timed, see `timed_kernels`
         self.library: Mapping[str, Function] = {}  # the procedures of the library that may be called
         self.scratch: list[Statement] | None = None
         self.task: Operand = ZERO

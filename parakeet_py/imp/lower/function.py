@@ -23,6 +23,7 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import compress, control, reductions, scans, scatter
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.map import lower_map
+from parakeet_py.imp.lower.timed_kernels import timed
 from parakeet_py.imp.schedule.blocked_loops import has_loops, in_blocks
 from parakeet_py.imp.schedule.fused_checks import Run, lower_run, run_at
 from parakeet_py.imp.storage import reference_counts
@@ -32,6 +33,7 @@ from parakeet_py.imp.storage.unescaped_arrays import private_arrays
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
+from parakeet_py.typed_ir.passes.analysis.traffic import OPERATORS
 from parakeet_py.typed_ir.semantics import OVERFLOW, TOO_DEEP
 
 INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
@@ -46,20 +48,22 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
     function
         The typed function, after fusion.
     config
-        The settings in force (none of them changes what lowering does today).
+        The settings in force: with `perf="kernels"`, kernels are timed.
     """
+    timed: list[typed.Let] | None = [] if getattr(config, "perf", "") == "kernels" else None
     library: dict[str, imp.Function] = {}
     for one in function.procedures:
         if one.library:
             library[one.name] = _of_library(one, library)
-    lo, body, results, roots = _managed(function, None, library)
+    lo, body, results, roots = _managed(function, None, library, timed)
     parts = [(one, _managed(one, lo, library)) for one in function.procedures if not one.library]
     failures = tuple(lo.failures)
     procedures = tuple(
         imp.Function(one.name, one.params, body, results, failures, roots) for one, (_, body, results, roots) in parts
     )
     every = (*procedures, *library.values())
-    return imp.Function(function.name, function.params, body, results, failures, roots, every)
+    made = imp.Function(function.name, function.params, body, results, failures, roots, every)
+    return replace(made, timed=tuple(timed)) if timed else made
 
 
 _known: dict[int, tuple[typed.Function, imp.Function]] = {}  # procedures of the library, by `id`
@@ -77,10 +81,13 @@ def _of_library(function: typed.Function, library: Mapping[str, imp.Function]) -
 
 
 def _managed(
-    function: typed.Function, caller: Lowering | None, library: Mapping[str, imp.Function]
+    function: typed.Function,
+    caller: Lowering | None,
+    library: Mapping[str, imp.Function],
+    timed: list[typed.Let] | None = None,
 ) -> tuple[Lowering, imp.Block, tuple[Operand, ...], dict[Any, frozenset[int]]]:
     """The loops of a function or, with the failures of its caller, of a procedure."""
-    lo, results = _lowered(function, {}, caller, library)
+    lo, results = _lowered(function, {}, caller, library, timed)
     body = imp.Block(tuple(lo.sink))
     if has_loops(body):
         body = in_blocks(body, find_roots(body, function.params, function.disjoint))
@@ -104,8 +111,10 @@ def _lowered(
     special: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]],
     caller: Lowering | None = None,
     library: Mapping[str, imp.Function] | None = None,
+    timed: list[typed.Let] | None = None,
 ) -> tuple[Lowering, tuple[Operand, ...]]:
     lo = Lowering(_used(function))
+    lo.timed = timed
     lo.library = library or {}
     if caller is not None:
         lo.share_failures(caller)
@@ -167,6 +176,10 @@ def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:
                     lower_run(lo, run, _check)
                     run = None
                 continue
+        if lo.timed is not None and not lo.in_region and isinstance(op, OPERATORS):
+            with timed(lo, let):
+                _LOWERINGS[type(op)](lo, let.outs, op)
+            continue
         (lo.special.get(type(op)) or _LOWERINGS[type(op)])(lo, let.outs, op)
     return lo.operands(block.results)
 

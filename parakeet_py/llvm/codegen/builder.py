@@ -90,6 +90,7 @@ class ModuleText:
     checks : what is checked, if the text is that of checked machine code
     locations : where in the source instructions come from, if the text is to be read beside it
     blas : finds the library that matrix products call; gives None where they are to be loops
+    clocks : where `clock_gettime` is, in this process, the number of the clock, and where the table of timed kernels is
     """
 
     host: HostInfo
@@ -98,6 +99,7 @@ class ModuleText:
     checks: Checks | None = None
     locations: Locations | None = None
     blas: Finding = of_numpy
+    clocks: tuple[int, int, int] | None = None
     symbols: dict[str, None] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     _declarations: dict[str, str] = field(default_factory=dict)

@@ -90,6 +90,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             from parakeet_py.llvm.codegen import calls
 
             calls.call(scope, statement)
+        case ir.Clock():
+            _clock(scope, statement)
         case ir.Grid() | ir.Barrier() | ir.WarpProduct() | ir.Launch():
             scope.unit.statement(scope, statement)
     if locations is not None:
@@ -413,6 +415,28 @@ def _count_reference(scope: Scope, holder: Var | ir.Cell, release: bool) -> None
     else:
         function = scope.f.module.declare("void", "pk_retain", "ptr")
         scope.f.effect(f"call void {function}(ptr {block})")
+
+
+WORDS_OF_KERNEL = 5  # in the table of timed kernels: when it began, nanoseconds, runs, points, bytes
+
+
+def _clock(scope: Scope, statement: ir.Clock) -> None:
+    """Note the time in the table of timed kernels, both of which are in this process."""
+    f = scope.f
+    assert f.module.clocks is not None, "a function with clocks, and nowhere to note the time"
+    clock, which, table = f.module.clocks
+    now = f.alloca("[2 x i64]", 8)
+    f.effect(f"call i32 inttoptr (i64 {clock} to ptr)(i32 {which}, ptr {now})")
+    seconds = f.value(f"load i64, ptr {now}")
+    rest = f.value(f"load i64, ptr {f.value(f'getelementptr inbounds i64, ptr {now}, i64 1')}")
+    clocked = f.binary("add", "i64", f.binary("mul", "i64", seconds, "1000000000"), rest)
+    words = [f"inttoptr (i64 {table + 8 * (statement.kernel * WORDS_OF_KERNEL + k)} to ptr)" for k in range(5)]
+    if statement.what == "begin":
+        f.effect(f"store i64 {clocked}, ptr {words[0]}")
+        return
+    took = f.binary("sub", "i64", clocked, f.value(f"load i64, ptr {words[0]}"))
+    for word, amount in zip(words[1:], (took, "1", *map(scope.scalar, statement.counts)), strict=True):
+        f.effect(f"store i64 {f.binary('add', 'i64', f.value(f'load i64, ptr {word}'), amount)}, ptr {word}")
 
 
 def _opaque(scope: Scope, statement: ir.Opaque) -> None:

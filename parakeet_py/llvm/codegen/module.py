@@ -63,6 +63,7 @@ def generate(
     checked: bool = False,
     locations: Locations | None = None,
     find_blas: Finding = of_numpy,
+    clocks: tuple[int, int, int] | None = None,
 ) -> GeneratedCode:
     """Print a function as LLVM IR.
 
@@ -74,10 +75,11 @@ def generate(
     checked : what the code does to memory is checked (`access_checks`)
     locations : says of instructions where in the source they come from (`builder.Locations`)
     find_blas : gives the BLAS that matrix products call; None: they are loops
+    clocks : where `clock_gettime` is, in this process, the number of the clock, and where the table of timed kernels is
     """
     flags = "fast " if fastmath else "contract " if contract else ""
     checks = Checks(max(1, len(function.failures))) if checked else None
-    module = ModuleText(host, flags, checks=checks, locations=locations, blas=find_blas)
+    module = ModuleText(host, flags, checks=checks, locations=locations, blas=find_blas, clocks=clocks)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
     library: list[tuple[str, tuple[str, ...]]] = []
