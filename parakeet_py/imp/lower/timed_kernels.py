@@ -45,7 +45,8 @@ def _space(op: ir.Op) -> tuple[Operand, ...]:
 
 def _bytes(lo: Lowering, let: Let, points: Operand) -> Operand:
     """The bytes that an operator loads and stores."""
-    moves, total = traffic(let), ZERO
+    moves = traffic(let)
+    total: Operand = ZERO
     extents = let.op.extents if isinstance(let.op, ir.PARALLEL) else ()
     for counts in (moves.loaded, moves.stored):
         for array, each in counts.items():
