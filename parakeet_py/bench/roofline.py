@@ -46,7 +46,7 @@ def measure(
 
     found = []
     with quiet(), thread_limits(threads), config.options(threads=threads):
-        limits = roofs()
+        limits = roofs(accelerate)
         for program in programs:
             tell(program.name)
             function: Any = accelerate(program.function)

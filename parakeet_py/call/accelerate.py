@@ -449,7 +449,7 @@ def _roofline(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call the function on copies of these arguments, and say how near each kernel comes to this machine's limits."""
     from parakeet_py.call.explain.roofline import measure
 
-    return measure(_dispatcher(self), args, kwargs)
+    return measure(_dispatcher(self), args, kwargs, accelerate)
 
 
 def _numba_type(self: Any) -> Any:

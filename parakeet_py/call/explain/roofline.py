@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,19 +131,17 @@ class Roofline:
 
 
 def measure(
-    dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any], limits: Roofs | None = None
+    dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any], accelerate: Callable[..., Any]
 ) -> Roofline:
-    """Call a function with clocks around its kernels.
+    """Call a function with clocks around its kernels; `accelerate` compiles it.
 
     Raises
     ------
     UnsupportedError
         The call is not compiled.
     """
-    from parakeet_py.call.accelerate import accelerate
-
     own = {name: value for name, value in dispatcher.options.items() if name in ("threads", "contract", "fastmath")}
-    limits = limits or roofs()
+    limits = roofs(accelerate)
     with config.options(perf="kernels", when="now", tiers=False, devices="cpu"):
         function: Any = accelerate(**own)(dispatcher.function)
         found: dict[int, tuple[Compiled, list[tuple[int, ...]]]] = {}

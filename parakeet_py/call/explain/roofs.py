@@ -59,7 +59,7 @@ class Roofs:
         return last[1]
 
 
-def roofs() -> Roofs:
+def roofs(accelerate: Callable[..., Any]) -> Roofs:
     """Those that are stored of this machine, or else measured now (in some seconds) and stored."""
     threads = config.current().thread_count
     names = [_name(threads, size) for size in FOOTPRINTS]
@@ -68,14 +68,14 @@ def roofs() -> Roofs:
         known = [one for one in found if one is not None]
         bandwidths = tuple((size, one[1]) for size, one in zip(FOOTPRINTS, known, strict=False))
         return Roofs(threads, bandwidths, known[-1][0], known[-1][1])
-    return measure_roofs()
+    return measure_roofs(accelerate)
 
 
-def measure_roofs() -> Roofs:
-    """Measure, and store what is found."""
-    threads = config.current().thread_count
-    bandwidths = tuple((size, _bandwidth(size)) for size in FOOTPRINTS)
-    made = Roofs(threads, bandwidths, _operations(), _products())
+def measure_roofs(accelerate: Callable[..., Any]) -> Roofs:
+    """Measure, with functions that `accelerate` compiles, and store what is found."""
+    compiled, threads = accelerate(when="now", tiers=False, devices="cpu"), config.current().thread_count
+    bandwidths = tuple((size, _bandwidth(size, compiled(_back_and_forth))) for size in FOOTPRINTS)
+    made = Roofs(threads, bandwidths, _operations(compiled(_polynomials)), _products(compiled(_product)))
     speeds = {_name(threads, size): (1.0, rate, 0.0) for size, rate in bandwidths}
     calibration.store(speeds | {_name(threads, 0): (made.operations, made.products, 0.0)})
     return made
@@ -96,17 +96,10 @@ def _best(function: Callable[..., Any], *args: Any) -> float:
     return max(min(times), 1e-9)
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    from parakeet_py.call.accelerate import accelerate
-
-    made: Any = accelerate(when="now", tiers=False, devices="cpu")(function)
-    return made  # type: ignore[no-any-return]
-
-
-def _bandwidth(footprint: int) -> float:
+def _bandwidth(footprint: int, back_and_forth: Callable[..., Any]) -> float:
     x, y = (np.ones(footprint // 16) for _ in range(2))
     turns = max(1, _MOVED // (2 * footprint))
-    return 2 * turns * footprint / _best(_compiled(_back_and_forth), x, y, turns)
+    return 2 * turns * footprint / _best(back_and_forth, x, y, turns)
 
 
 def _back_and_forth(x: Any, y: Any, turns: int) -> None:
@@ -115,9 +108,9 @@ def _back_and_forth(x: Any, y: Any, turns: int) -> None:
         x[1:] = 0.5 * (y[:-1] + 1.0)
 
 
-def _operations() -> float:
+def _operations(polynomials: Callable[..., Any]) -> float:
     x = np.full(_LENGTH, 0.5)
-    return 2 * 16 * _TURNS * x.size / _best(_compiled(_polynomials), x, _TURNS)
+    return 2 * 16 * _TURNS * x.size / _best(polynomials, x, _TURNS)
 
 
 def _polynomials(x: Any, turns: int) -> None:
@@ -129,9 +122,9 @@ def _polynomials(x: Any, turns: int) -> None:
             x[i] = y
 
 
-def _products() -> float:
+def _products(product: Callable[..., Any]) -> float:
     a = np.full((512, 512), 0.5)
-    return 2 * float(len(a)) ** 3 / _best(_compiled(_product), a, a)
+    return 2 * float(len(a)) ** 3 / _best(product, a, a)
 
 
 def _product(a: Any, b: Any) -> Any:
