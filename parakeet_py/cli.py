@@ -93,6 +93,12 @@ def bench(
         str | None,
         typer.Option(help="With --npbench: presets, such as S,M. Default: M, of eight programs S."),
     ] = None,
+    cpu_time: Annotated[
+        bool,
+        typer.Option(
+            "--cpu-time", help="With --npbench: measure the processors' time, on one thread, not the clock's."
+        ),
+    ] = False,
     timeline: Annotated[
         Path | None,
         typer.Option(help="Write what a call does on the devices when, instead: FILE.json, for ui.perfetto.dev."),
@@ -108,10 +114,13 @@ def bench(
     console = Console()
     if npbench is not None:
         chosen = [*(names or []), *_listed(npbench_programs)]
-        _bench_npbench(console, npbench, chosen, _listed(presets), peers, threads, budget, json_file, readme)
+        wanted = chosen, _listed(presets)
+        _bench_npbench(console, npbench, *wanted, peers, threads, budget, json_file, readme, cpu_time)
         return
-    if npbench_programs or presets:
-        raise _fail("--programs and --presets are for --npbench; the programs of this package are named as arguments")
+    if npbench_programs or presets or cpu_time:
+        raise _fail(
+            "--programs, --presets and --cpu-time are for --npbench; the programs of this package are named as arguments"
+        )
     if devices != "cpu" and peers is None:
         peers = "numpy"
     settings, programs = _bench_settings(names, size, threads, peers, 140.0 if budget is None else budget, devices)
@@ -357,6 +366,7 @@ def _bench_npbench(
     budget: float | None,
     json_file: Path | None,
     readme: Path | None,
+    cpu_time: bool,
 ) -> None:
     """`bench --npbench`: the programs of a checkout, each in child processes."""
     from rich.console import Console
@@ -380,8 +390,9 @@ def _bench_npbench(
     settings = runner.Settings(
         tuple(name for name in there if peers is None or name in asked),
         tuple(presets),
-        threads or available_cpus(),
+        threads or (1 if cpu_time else available_cpus()),
         3600.0 if budget is None else budget,
+        "cpu" if cpu_time else "wall",
     )
     load = busy_processors()
     count = len(programs) * max(1, len(presets))

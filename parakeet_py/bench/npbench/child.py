@@ -1,12 +1,15 @@
 """One program on one system, beside NumPy: what a child process of `runner` does.
 
-    python -m parakeet_py.bench.npbench.child CHECKOUT PROGRAM PRESET VARIANT SECONDS RESULT
+    python -m parakeet_py.bench.npbench.child CHECKOUT PROGRAM PRESET VARIANT SECONDS CLOCK RESULT
 
 The arguments are made once, and each call gets copies of their arrays, which are not part of its time. NumPy's results,
 and the arguments that it changes, are what the system's have to equal within NPBench's tolerances; ours must have their
 types and dtypes, too. Then NumPy and the system take turns for about SECONDS: a turn is a pause until thread pools have
 stopped spinning, a call that is not measured unless calls are long, and measured ones. Where the quarters of a system's
 times are further apart than 10 % of the median, further rounds are run, up to three times as many.
+
+CLOCK is "wall", or "cpu": the processors' time of all threads of the process, which other processes change little. With
+it, and one thread for each system, programs can be compared on a busy machine.
 
 What has been found is written to the file RESULT as JSON (`Finding`).
 """
@@ -20,7 +23,7 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,37 +105,45 @@ def spread(times: Sequence[float]) -> float:
     return (last - first) / middle
 
 
-def examine(program: Program, preset: str, variant: str, seconds: float) -> Finding:
+CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+def examine(program: Program, preset: str, variant: str, seconds: float, clock: str = "wall") -> Finding:
     """Compile, compare with NumPy, measure."""
+    now = CLOCKS[clock]
     values = arguments(program, preset)
     numpy = systems.plain(program)
     mine = fresh(program, values, numpy)
     expected = outputs(program, numpy, mine, numpy.call(mine))
     ours = systems.VARIANTS[variant] == systems.OURS
     systems.load(variant)
-    started = time.perf_counter()
+    started = now()
     form = systems.form(program, variant, preset)
-    made = time.perf_counter() - started
+    made = now() - started
     finding = Finding("ok")
     for _ in range(2):  # a second call finds what the first has left behind
         mine = fresh(program, values, form)
-        started = time.perf_counter()
+        started = now()
         result = form.call(mine)
-        finding.first = finding.first or made + time.perf_counter() - started
+        finding.first = finding.first or made + now() - started
         wrong = difference(program, expected, outputs(program, form, mine, result), ours)
         if wrong is not None:
             finding.status, finding.reason = "WRONG", wrong
             return finding
     finding.note = form.note()
     for _ in range(AGAIN):
-        _rounds(program, values, [(numpy, finding.numpy), (form, finding.times)], seconds)
+        _rounds(program, values, [(numpy, finding.numpy), (form, finding.times)], seconds, now)
         if max(spread(finding.numpy), spread(finding.times)) <= SPREAD:
             break
     return finding
 
 
 def _rounds(
-    program: Program, values: Mapping[str, Any], pair: Sequence[tuple[systems.Form, list[float]]], seconds: float
+    program: Program,
+    values: Mapping[str, Any],
+    pair: Sequence[tuple[systems.Form, list[float]]],
+    seconds: float,
+    now: Callable[[], float],
 ) -> None:
     deadline = time.perf_counter() + seconds
     gc.collect()
@@ -140,31 +151,31 @@ def _rounds(
     while True:
         for form, times in pair:
             settle()
-            warming = _sample(program, values, form)
+            warming = _sample(program, values, form, now)
             if warming >= LONG_CALL:
                 times.append(warming)
                 continue
-            times.extend(_sample(program, values, form) for _ in range(3 if warming < SHORT_CALL else 1))
+            times.extend(_sample(program, values, form, now) for _ in range(3 if warming < SHORT_CALL else 1))
         if time.perf_counter() > deadline and min(len(times) for _, times in pair) >= LEAST:
             break
     gc.enable()
 
 
-def _sample(program: Program, values: Mapping[str, Any], form: systems.Form) -> float:
+def _sample(program: Program, values: Mapping[str, Any], form: systems.Form, now: Callable[[], float]) -> float:
     mine = fresh(program, values, form)
-    started = time.perf_counter()
+    started = now()
     form.call(mine)
-    return time.perf_counter() - started
+    return now() - started
 
 
-def main(root: str, name: str, preset: str, variant: str, seconds: str, result: str) -> None:
+def main(root: str, name: str, preset: str, variant: str, seconds: str, clock: str, result: str) -> None:
     """Measure, and write what was found to the file `result`."""
     sys.path.insert(0, root)
     (program,) = programs(Path(root), [name])
     warnings.simplefilter("ignore")
     try:
         with np.errstate(all="ignore"):
-            finding = examine(program, preset, variant, float(seconds))
+            finding = examine(program, preset, variant, float(seconds), clock)
     except Exception as error:
         finding = Finding("error", " ".join(f"{type(error).__name__}: {error}".split())[:300])
     Path(result).write_text(json.dumps(asdict(finding)), encoding="utf-8")

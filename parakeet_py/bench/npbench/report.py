@@ -78,10 +78,15 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def _conditions(settings: Settings) -> str:
+    threads = f"{settings.threads} threads" if settings.threads > 1 else "1 thread"
+    return f"{threads}, processors' time" if settings.clock == "cpu" else threads
+
+
 def table(rows: Sequence[Row], settings: Settings) -> Table:
     """The results as a rich table."""
     beside = ", ".join(settings.rivals) or "NumPy alone"
-    made = Table(title=f"NPBench, unmodified, {settings.threads} threads; beside {beside}")
+    made = Table(title=f"NPBench, unmodified, {_conditions(settings)}; beside {beside}")
     for place, title in enumerate(HEADER):
         made.add_column(title, justify="left" if place in (0, 1, 7) else "right", no_wrap=place == 0)
     for row in ordered(rows):
@@ -94,7 +99,7 @@ def markdown(rows: Sequence[Row], settings: Settings, load: float | None) -> str
     facts = machine()
     packages = ", ".join(f"{name} {found}" for name, found in facts["packages"].items() if name != "parakeet-py")
     lines = [
-        f"{facts['processor']}, {settings.threads} threads; Python {facts['python']}, {packages}.",
+        f"{facts['processor']}, {_conditions(settings)}; Python {facts['python']}, {packages}.",
         *(
             []
             if load is None

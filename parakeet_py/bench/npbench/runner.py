@@ -57,12 +57,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure: the systems beside ours, presets (none: each program's own), threads and seconds of it all."""
+    """What to measure: the systems beside ours, presets (none: each program's own), threads and seconds of it all, and
+    by which clock: "wall" or "cpu"."""
 
     rivals: tuple[str, ...] = ()
     presets: tuple[str, ...] = ()
     threads: int = 1
     budget: float = 3600.0
+    clock: str = "wall"
 
 
 def run(
@@ -90,19 +92,19 @@ def run(
             continue
         seconds = min(SECONDS, max(0.1, 0.25 * left / (len(tasks) - place)))
         limit = min(TIMEOUT, max(10.0, left))
-        row.findings[variant] = child(by_name[row.program], row.preset, variant, seconds, settings.threads, limit)
+        row.findings[variant] = child(by_name[row.program], row.preset, variant, seconds, settings, limit)
     return rows
 
 
-def child(program: Program, preset: str, variant: str, seconds: float, threads: int, limit: float) -> Finding:
+def child(program: Program, preset: str, variant: str, seconds: float, settings: Settings, limit: float) -> Finding:
     """One program on one system in a process of its own, for at most `limit` seconds."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        options = [str(program.root), program.name, preset, variant, str(seconds), str(result)]
+        options = [str(program.root), program.name, preset, variant, str(seconds), settings.clock, str(result)]
         process = subprocess.Popen(
             [sys.executable, "-m", "parakeet_py.bench.npbench.child", *options],
             cwd=folder,  # DaCe writes into the working directory
-            env=_environment(threads),
+            env=_environment(settings.threads),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

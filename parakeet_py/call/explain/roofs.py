@@ -55,7 +55,7 @@ class Roofs:
         for (low, slow), (high, fast) in pairwise(self.bandwidths):
             if footprint <= high:
                 share = math.log(footprint / low) / math.log(high / low)
-                return slow * (fast / slow) ** share
+                return slow * math.exp(math.log(fast / slow) * share)
         return last[1]
 
 

@@ -23,8 +23,9 @@ from parakeet_py.base import package
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.positions import Pos
 from parakeet_py.base.types import PYINT, Array
-from parakeet_py.call.explain.kernels import OPERATORS, Kernel, Shapes, statements
+from parakeet_py.call.explain.kernels import Kernel, Shapes, statements
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.passes.analysis.traffic import OPERATORS
 from parakeet_py.typed_ir.places import Place
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 

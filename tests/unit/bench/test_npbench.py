@@ -106,7 +106,7 @@ def test_measures_all_programs(root: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(runner, "SECONDS", 0.01)
     out, page = tmp_path / "out.json", tmp_path / "page.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
-    options = ("--peers", "numpy", "--threads", "1", "--json", str(out), "--readme", str(page))
+    options = ("--peers", "numpy", "--cpu-time", "--json", str(out), "--readme", str(page))
     code, output = invoke(str(root), "--presets", "S", *options)
     assert code == 0, output
     assert "geometric mean over NumPy" in output and "axpy" in output and "iterate" in output
@@ -118,6 +118,7 @@ def test_measures_all_programs(root: Path, tmp_path: Path, monkeypatch: pytest.M
         assert one["ratio"] == pytest.approx(ours["ratio"]) and one["rival"] == {"name": "NumPy", "ratio": 1.0}
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text and "| axpy | S |" in text
+    assert "1 thread, processors' time" in text and data["settings"]["clock"] == "cpu"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
@@ -164,7 +165,7 @@ def test_descriptions_that_cannot_be_read(root: Path) -> None:
 
 def test_programs_need_a_checkout() -> None:
     result = CliRunner().invoke(app, ["bench", "--programs", "lu"])
-    assert result.exit_code == 2 and "--programs and --presets are for --npbench" in result.output
+    assert result.exit_code == 2 and "--presets and --cpu-time are for --npbench" in result.output
 
 
 class TestDifferences:
