@@ -77,7 +77,8 @@ class TimedKernel:
 
     @property
     def slow(self) -> bool:
-        return self.share < SLOW and self.seconds >= SHORTEST * self.runs and (self.kind in _COUNTED or self.operations)
+        counted = self.kind in _COUNTED or bool(self.operations)
+        return counted and self.share < SLOW and self.seconds >= SHORTEST * self.runs
 
     @property
     def intensity(self) -> float | None:
