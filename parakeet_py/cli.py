@@ -118,9 +118,8 @@ def bench(
         _bench_npbench(console, npbench, *wanted, peers, threads, budget, json_file, readme, cpu_time)
         return
     if npbench_programs or presets or cpu_time:
-        raise _fail(
-            "--programs, --presets and --cpu-time are for --npbench; the programs of this package are named as arguments"
-        )
+        only = "--programs, --presets and --cpu-time are for --npbench"
+        raise _fail(f"{only}; the programs of this package are named as arguments")
     if devices != "cpu" and peers is None:
         peers = "numpy"
     settings, programs = _bench_settings(names, size, threads, peers, 140.0 if budget is None else budget, devices)

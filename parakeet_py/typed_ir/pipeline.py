@@ -34,6 +34,7 @@ from parakeet_py.typed_ir.passes.checks.hoist_checks import hoist_checks
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
 from parakeet_py.typed_ir.passes.fusion.masks import share_counts, update_in_place
 from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
+from parakeet_py.typed_ir.passes.loops.carried_extents import share_extents
 from parakeet_py.typed_ir.passes.loops.collapse import collapse_maps
 from parakeet_py.typed_ir.passes.loops.counted_while import count_loops
 from parakeet_py.typed_ir.passes.loops.counter_rebase import count_from_zero
@@ -65,6 +66,7 @@ _LOOPS = ("equal-extents", "hoist-checks")
 _OPERATORS = (
     "products",
     "counts",
+    "carried-extents",
     "masked-updates",
     "parallelize",
     "unroll-loops",
@@ -93,6 +95,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("products", "compute the dot products of loops by matrix products", raise_to_products),
     Pass("counts", "let selections by one mask have one length", share_counts),
     Pass("simplify-counts", "drop what asks whether the lengths are equal", simplify, ("counts",)),
+    Pass("carried-extents", "let arrays of a loop that are as long as each other have one length", share_extents),
+    Pass("simplify-extents", "drop what asks whether extents are equal", simplify, ("carried-extents",)),
     Pass("masked-updates", "store what is computed of selected elements where they are", update_in_place),
     Pass("promote", "hand on the elements that loops read and write in every turn", promote_elements),
     Pass("parallelize", "turn independent loops into operators", parallelize),

@@ -96,3 +96,37 @@ def not_worth_it_for_all(x, m):
 @program([(arr("f8", 9), arr("i8", 9), SOME)], mutates=(0,))
 def through_an_index(x, i, m):
     x[m] = x[np.abs(i[m]) % 9] + x[m]
+
+
+@program([(arr("f8", 9), arr("f8", 9, seed=4), 4), (arr("f8", 9), arr("f8", 9, seed=4), 0), (ODD, ODD, 3)])
+def lists_of_work(z, c, turns):
+    """Arrays that are as long as each other in every turn."""
+    left = np.zeros(len(z), np.int64)
+    places = np.arange(len(z))
+    for turn in range(turns):
+        if not len(z):
+            break
+        z = z * z + c
+        done = np.abs(z) > 2
+        left[places[done]] = turn + 1
+        kept = ~done
+        z, c, places = z[kept], c[kept], places[kept]
+    return left, z, c, places
+
+
+@program([(arr("f8", 9), arr("f8", 9, seed=5), 3), (arr("f8", 1), arr("f8", 4), 2), (arr("f8", 4), arr("f8", 1), 1)])
+def of_one_length_or_not(x, y, turns):
+    for turn in range(turns):
+        x, y = y + x, x * 2
+        if turn == 1:
+            y = y[: len(y) - 1]
+    return x, y
+
+
+@program([(arr("f8", 7), arr("f8", 7, seed=6), 5), (arr("f8", 1), arr("f8", 1), 5)])
+def exchanged(u, v, turns):
+    while turns > 0:
+        v[1:-1] = u[:-2] + u[2:]
+        u, v = v.copy(), u
+        turns -= 1
+    return u, v

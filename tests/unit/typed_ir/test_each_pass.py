@@ -496,6 +496,30 @@ def test_selected_elements_are_changed_where_they_are(x: Var, y: Var, way: str) 
     assert ("If" in names(after)) == (way in ("plain", "shifted"))
 
 
+# ---- carried-extents ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("begin", "end", "shared"), [("n", "n", True), ("m", "n", False), ("n", "less", False)])
+def test_arrays_that_stay_as_long_as_each_other_have_one_length(
+    x: Var, y: Var, begin: str, end: str, shared: bool
+) -> None:
+    p = Program(x, y)
+    n, m = p.dim(x), p.dim(y)
+    one = p.each([n], "neg", x)
+    other = p.each([n], "neg", x) if begin == "n" else p.each([m], "neg", y)
+    a, b, k = array("a"), array("b"), Var("k", PYINT)
+    body = Program()
+    length, width = body.dim(a), body.dim(b)
+    less = body.prim("sub", length, ONE, type_=PYINT)
+    swapped = body.each([length if shared else width], "abs", b)
+    kept = body.each([less if end == "less" else length], "exp", a)
+    outs = Var("first", a.type), Var("second", b.type)
+    p.let(For(k, ZERO, TWO, ONE, (a, b), (one, other), Block(tuple(body.statements), (swapped, kept))), *outs)
+    _, after = only("carried-extents", p, *outs, x=DATA, y=OTHER[: len(DATA) - 3])
+    (turn,) = [let.op for let in after.statements() if isinstance(let.op, For)]
+    assert [type(let.op).__name__ for let in turn.body.statements].count("Dim") == (1 if shared else 2)
+
+
 # ---- promote ---------------------------------------------------------------------------------------------------------
 
 

@@ -46,6 +46,13 @@ def share_counts(function: Function) -> Function:
     return _Counts(function).function(function)
 
 
+def equal_counts(function: Function) -> dict[Var, Var]:
+    """The lengths of selections by a mask that has been used before, and that of the first of these."""
+    found = _Counts(function)
+    found.function(function)
+    return {count: known for count, known in found.replacement.items() if isinstance(known, Var)}
+
+
 def update_in_place(function: Function) -> Function:
     """Store what is computed of selected elements, back through the mask, where they are."""
     if not any(isinstance(let.op, ir.Compress) for let in function.statements()):
