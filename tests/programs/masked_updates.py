@@ -114,7 +114,14 @@ def lists_of_work(z, c, turns):
     return left, z, c, places
 
 
-@program([(arr("f8", 9), arr("f8", 9, seed=5), 3), (arr("f8", 1), arr("f8", 4), 2), (arr("f8", 4), arr("f8", 1), 1)])
+@program(
+    [
+        (arr("f8", 9), arr("f8", 9, seed=5), 2),
+        raising(ValueError, arr("f8", 9), arr("f8", 9, seed=5), 3),
+        (arr("f8", 1), arr("f8", 4), 2),
+        (arr("f8", 4), arr("f8", 1), 1),
+    ]
+)
 def of_one_length_or_not(x, y, turns):
     for turn in range(turns):
         x, y = y + x, x * 2
@@ -123,7 +130,7 @@ def of_one_length_or_not(x, y, turns):
     return x, y
 
 
-@program([(arr("f8", 7), arr("f8", 7, seed=6), 5), (arr("f8", 1), arr("f8", 1), 5)])
+@program([(arr("f8", 7), arr("f8", 7, seed=6), 5), (arr("f8", 1), arr("f8", 1), 5)], mutates=(0, 1))
 def exchanged(u, v, turns):
     while turns > 0:
         v[1:-1] = u[:-2] + u[2:]

@@ -496,7 +496,7 @@ def test_selected_elements_are_changed_where_they_are(x: Var, y: Var, way: str) 
     assert ("If" in names(after)) == (way in ("plain", "shifted"))
 
 
-# ---- carried-extents ---------------------------------------------------------------------------------------------------
+# ---- carried-extents -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("begin", "end", "shared"), [("n", "n", True), ("m", "n", False), ("n", "less", False)])
