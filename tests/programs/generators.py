@@ -394,3 +394,15 @@ def steps_of_a_zip_are_counted(x, y):
     for number, value in enumerate(taken(0, v) for v in y):
         pairs.append(number + value * steps[0])
     return pairs, steps
+
+
+@program(
+    [
+        (arr("f8", 2), 0, None),
+        (arr("i8", 2), 2, True),
+        (arr("f8", 0), 0, 1),
+        raising(ZeroDivisionError, arr("i8", 2), 0, 1),
+    ]
+)
+def inner_loops_over_what_may_raise(x, m, k):
+    return [w for v in x if k for w in (v, 5 // m)], [w for v in x if k for w in range(5 // m)]

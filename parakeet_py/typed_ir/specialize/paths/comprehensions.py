@@ -380,8 +380,12 @@ def _flattened(s: Context, value: ComprehensionV) -> Value:
         wanted = b.logical_and(wanted, also)
         if not level.flatten:
             return wanted, _guarded(s, wanted, lambda: _scalar(s, s.call(level.element, [item], {})))
+        start = len(b.scopes[-1].statements)
         inner = s.call(level.element, [item], {})
         assert isinstance(inner, ComprehensionV)
+        if wanted != TRUE and may_raise(b.scopes[-1].statements[start:]):
+            text = "a comprehension in which what an inner loop goes through may raise, after a condition"
+            raise ArrayElements.at(s.frame.function, b.pos, text)
         return descend(inner, indices[1:], wanted)
 
     while True:
@@ -392,9 +396,11 @@ def _flattened(s: Context, value: ComprehensionV) -> Value:
             leaves = [] if result is None else _leaves(s, result)
         if result is not None:
             break
+        raises = may_raise(statements)
         s.rollback(mark)
-        length = b.hoisted(extents.pop())
-        if length is None:
+        inside = extents.pop()
+        length = b.hoisted(inside)
+        if length is None or (raises and length != inside):  # it may be what raises
             text = "a comprehension in which the length of a loop depends on the item of another"
             raise ArrayElements.at(s.frame.function, b.pos, text)
         extents.append(length)
