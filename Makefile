@@ -23,7 +23,7 @@ ON_GPU = python="$(READY)"; if [ -z "$$python" ]; then python=$(BIN)/python; $(M
 
 MINUTES ?= 30
 
-.PHONY: help bench npbench cold results docs site fuzz strangers test test-gpu bench-gpu bench-host lint house clean
+.PHONY: help bench bench-cluster npbench cold results docs site fuzz strangers test test-gpu bench-gpu bench-host lint house clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make test-gpu   the tests on a GPU, bit for bit against the emulator; reports in benchmarks/results"
 	@echo "make bench-gpu  times, bytes and flops on a GPU, beside CuPy, JAX, PyTorch and numba where installed"
 	@echo "make bench-host  host time of calls on devices, over a driver that returns at once; needs no GPU"
+	@echo "make bench-cluster   twelve programs on a Dask cluster, beside dask.array and map_blocks with numba"
 	@echo "make docs    write docs/numpy.md (which NumPy functions are native) and docs/troubleshooting.md"
 	@echo "make site    the documents as a site, in build/site"
 	@echo "make fuzz    random programs against Python, for MINUTES=30"
@@ -81,6 +82,9 @@ bench-host: $(VENV)/.test
 
 fuzz: $(VENV)/.test
 	@$(BIN)/python -m tests.property.fuzz --minutes $(MINUTES) $(ARGS)
+
+bench-cluster: $(VENV)/.test
+	@$(BIN)/python -m parakeet_py.bench.on_dask.compare $(ARGS)
 
 strangers: $(VENV)/.test
 	@$(BIN)/python -m tests.strangers $(PACKAGES) $(ARGS)

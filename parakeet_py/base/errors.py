@@ -180,6 +180,10 @@ class GatherLimitError(UnsupportedError):
     """A call on Dask arrays needs more of one in one place than `gather_limit` allows."""
 
 
+class TooManyRounds(UnsupportedError):
+    """A call on small Dask arrays would compute numbers one by one."""
+
+
 class MissingValue(UnsupportedError):
     """A hidden argument is not there (any more): Python will say so if the call gets that far."""
 

@@ -6,10 +6,13 @@ import warnings
 from typing import Any
 
 from parakeet_py.base.config import Config
-from parakeet_py.base.errors import ClusterWarning, GatherLimitError, UnsupportedError
+from parakeet_py.base.errors import ClusterWarning, GatherLimitError, TooManyRounds, UnsupportedError
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.cluster.arrays import Root
+from parakeet_py.cluster.graph import Graph
 
+MOST_ROUNDS = 32
+SMALL_INPUTS = 1 << 26  # bytes
 QUIET = 1 << 20  # bytes that may be put together without a word
 
 
@@ -44,6 +47,18 @@ class CallSettings:
             self._told.add(line)
             text = f"line {line} of {name} cannot be cut along its chunks: {nbytes} bytes are gathered in one place"
             warnings.warn(ClusterWarning(text), stacklevel=user_level())
+
+    def check_rounds(self, name: str, filename: str, graph: Graph) -> None:
+        """The client is about to wait for one more number.
+
+        Raises
+        ------
+        TooManyRounds
+            There have been many, and all arguments together are so small that one task computes as well.
+        """
+        nbytes = sum(array.nbytes for array in graph.inputs.values())
+        if graph.rounds >= MOST_ROUNDS and nbytes <= min(SMALL_INPUTS, self.gather_limit):
+            raise TooManyRounds(f"{name} asks for over {MOST_ROUNDS} numbers of arrays of {nbytes} bytes", filename)
 
     def may_store(self, root: Root, name: str, filename: str, line: int) -> None:
         """Something stores into an array.

@@ -38,7 +38,7 @@ class ClusterCall:
         self, plan: ClusterPlan, leaves: Sequence[Any], names: Sequence[str], settings: CallSettings, seed: Any
     ) -> None:
         self.plan, self.settings = plan, settings
-        token = tokenize(seed, *leaves)[:12]
+        token = tokenize(seed, settings.chunk_bytes, *leaves)[:12]
         self.graph = Graph(plan.name, token)
         self.entered: dict[int, Root] = {}
         self.leaves = list(leaves)

@@ -8,8 +8,9 @@ so that they are computed once.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import dask
@@ -18,7 +19,22 @@ import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
+from parakeet_py.cluster import kernels
 from parakeet_py.cluster.kernels import cut
+
+_JOINS = frozenset(
+    (
+        kernels.combined,
+        kernels.added,
+        kernels.summed,
+        kernels.assembled,
+        kernels.joined_rows,
+        kernels.product,
+        kernels.run_routine,
+        kernels.totals_before,
+        kernels.after,
+    )
+)
 
 SLICED = 0.5  # of a chunk: less than that is sent as a slice of its own
 
@@ -77,6 +93,7 @@ class Graph:
         self.rounds = 0
         self._count = 0
         self._slices: dict[Any, Hashable] = {}
+        self._numbers = itertools.count()  # of slices: a key never means another one
 
     def prefix(self, kind: str) -> str:
         """A name for the keys of one more group of tasks, the same in every process."""
@@ -107,7 +124,7 @@ class Graph:
             return None
         found = self._slices.get((key, bounds))
         if found is None:
-            found = (f"{self.function}-halo-{self.token}", len(self._slices))
+            found = (f"{self.function}-halo-{self.token}", next(self._numbers))
             self._slices[key, bounds] = self.add(found, cut, TaskRef(key), bounds)
         return found
 
@@ -122,8 +139,11 @@ class Graph:
 
         A task whose chunk is part of one array alone moves to the layer of that array; nothing is added afterwards.
         """
-        needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
         shown = Counter(key for keys, _, _ in wanted for key in keys.values())
+        reached = self.ancestors(shown)
+        self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
+        self.fuse(shown)
+        needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
         layers: dict[str, dict[Any, Any]] = {}
         for keys, _, _ in wanted:
             name = self.prefix("result")
@@ -149,6 +169,33 @@ class Graph:
             )
             for (name, layer), (_, chunks, dtype) in zip(layers.items(), wanted, strict=True)
         ]
+
+    def fuse(self, shown: Collection[Hashable]) -> None:
+        """Let tasks whose result one other needs be a part of that one, along chains; `shown` ones stay.
+
+        What puts several together is no part of a chain: the tasks before it run side by side.
+        """
+        dependents = Counter(other for task in self.tasks.values() for other in getattr(task, "dependencies", ()))
+        order = {key: number for number, key in enumerate(self.tasks)}
+        members: dict[Hashable, list[Any]] = {}
+        for key, task in list(self.tasks.items()):
+            if not isinstance(task, Task):
+                continue
+            members[key] = [task]
+            if task.func in _JOINS:
+                continue
+            before = [
+                other
+                for other in task.dependencies
+                if other in members and dependents[other] == 1 and other not in shown
+            ]
+            if before:
+                last = max(before, key=order.__getitem__)
+                members[key] = [*members.pop(last), task]
+                del self.tasks[last]
+        for key, some in members.items():
+            if len(some) > 1:
+                self.tasks[key] = Task.fuse(*some, key=key)
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 

@@ -148,6 +148,7 @@ class HostWalk:
 
     def round(self, wanted: Sequence[LazyScalar], more: Sequence[Hashable] = ()) -> list[Any]:
         """Compute scalars, and what else is wanted; gives the latter."""
+        self.settings.check_rounds(self.plan.name, self.plan.filename, self.graph)
         live: dict[Hashable, None] = {}
         for value in self._live():
             if isinstance(value, LazyScalar) and not value.known:

@@ -24,7 +24,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Var
 
 SPLIT_EVERY = 4  # blocks that one task adds
-AT_ONCE = 1 << 28  # bytes of factors that one task multiplies, at most
+AT_ONCE = 1 << 20  # bytes of factors: chunks that are smaller are multiplied several at once
 
 
 def run_product(call: PlannedCall, region: Region, values: Mapping[Var, Any]) -> None:

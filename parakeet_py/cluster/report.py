@@ -7,6 +7,8 @@ from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
 
+MOST = 40  # regions that are shown
+
 
 @record
 class RegionReport:
@@ -57,7 +59,8 @@ class ClusterReport:
 
     def __str__(self) -> str:
         lines = [f"runs on Dask: {self.tasks} tasks, {self.moved} bytes moved, {self.rounds} rounds on the client"]
-        for text, alike in itertools.groupby(map(str, self.regions)):
-            times = len(list(alike))
-            lines.append(f"  {text}" + (f", {times} times" if times > 1 else ""))
+        groups = [(text, len(list(alike))) for text, alike in itertools.groupby(map(str, self.regions))]
+        lines += [f"  {text}" + (f", {times} times" if times > 1 else "") for text, times in groups[:MOST]]
+        if len(groups) > MOST:
+            lines.append(f"  and {len(groups) - MOST} more")
         return "\n".join(lines)

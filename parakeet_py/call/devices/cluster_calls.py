@@ -7,7 +7,8 @@ the same way, and results are computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -17,13 +18,16 @@ import numpy as np
 
 from parakeet_py.base import config as settings
 from parakeet_py.base.errors import (
+    ClusterWarning,
     GatherLimitError,
     MissingValue,
     NoSourceError,
     NotObservedError,
+    TooManyRounds,
     UnsupportedError,
 )
 from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.call.compiled import Compiled, leaf_names
 from parakeet_py.call.devices.calls import without_procedures
 from parakeet_py.call.give_back import is_for_python, values_of
@@ -33,7 +37,7 @@ from parakeet_py.cluster.call_settings import CallSettings
 from parakeet_py.cluster.calls import ClusterCall
 from parakeet_py.cluster.plan import ClusterPlan
 from parakeet_py.cluster.report import ClusterReport
-from parakeet_py.hybrid.devices.device_detection import leaves_of
+from parakeet_py.hybrid.devices.device_detection import items_of, leaves_of
 from parakeet_py.hybrid.residency.arrays import reserved
 from parakeet_py.signature import specs
 from parakeet_py.signature.device_classes import class_is_of_dask
@@ -127,6 +131,8 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
             if computed:
                 return _on_cpu(dispatcher, args)
             error: Exception = UnsupportedError(str(found), dispatcher.function.__code__.co_filename)
+        except TooManyRounds as found:
+            return _gathered(dispatcher, args, found.message)
         except GatherLimitError:
             raise
         except (UnsupportedError, NoSourceError) as found:
@@ -136,6 +142,42 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
     if computed:
         return _on_cpu(dispatcher, args)
     return dispatcher.refuse(args, signature, error)
+
+
+@hidden
+def _gathered(dispatcher: Dispatcher, args: tuple[Any, ...], reason: str) -> Any:
+    """A call on arguments that are computed and put together first; its arrays are Dask arrays of what it gives."""
+    import dask
+    import dask.array as da
+
+    text = f"{reason}: they are gathered in one place, where the call runs as on NumPy arrays"
+    warnings.warn(ClusterWarning(text), stacklevel=user_level())
+    lazy = list({id(one): one for one in leaves_of(args) if class_is_of_dask(type(one))}.values())
+    values = [np.array(value) for value in dask.compute(*lazy)]
+    known = {id(array): value for array, value in zip(lazy, values, strict=True)}
+    before = [value.copy() for value in values]
+    result = _on_cpu(dispatcher, tuple(_exchanged(arg, known) for arg in args))
+    for array, value, old in zip(lazy, values, before, strict=True):
+        if value.tobytes() != old.tobytes():
+            become(array, da.from_array(value, chunks=array.chunks))
+    back = {id(value): array for array, value in zip(lazy, values, strict=True)}
+    return _exchanged(result, back, lambda value: da.from_array(value, chunks=-1) if lazy else value)
+
+
+def _exchanged(value: Any, known: dict[int, Any], array: Callable[[Any], Any] = lambda value: value) -> Any:
+    """A value with others for some arrays, in containers too."""
+    if id(value) in known:
+        return known[id(value)]
+    if type(value) is np.ndarray:
+        return array(value)
+    if isinstance(value, tuple) and items_of(value):
+        items = [_exchanged(item, known, array) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if type(value) is list:
+        return [_exchanged(item, known, array) for item in value]
+    if type(value) is dict:
+        return {name: _exchanged(item, known, array) for name, item in value.items()}
+    return value
 
 
 def _on_cpu(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:

@@ -1,0 +1,146 @@
+"""`make bench-cluster`: the twelve programs on a LocalCluster, beside those written by hand; times in turns, and tasks.
+
+python -m parakeet_py.bench.on_dask.compare --workers 2 --threads 1 --size 1.0 kmeans heat_3d
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from parakeet_py import accelerate
+from parakeet_py.bench.on_dask import functions, peers
+
+ROUNDS, STEPS = 5, 20
+NAMES = tuple(peers.DASK)
+
+
+def arguments(name: str, size: float, pieces: int = 4) -> tuple[Any, ...]:
+    """The arguments of a program: large arrays are Dask arrays in so many chunks along their first axis."""
+    random = np.random.default_rng(1)
+    n = max(int(size * 1_000_000), 64)
+
+    def cut(*shape: int) -> Any:
+        return da.from_array(random.random(shape), chunks=(-(-shape[0] // pieces), *shape[1:]))
+
+    match name:
+        case "black_scholes":
+            return tuple(cut(n) + 0.5 for _ in range(3))
+        case "arc_distance":
+            return tuple(cut(n) for _ in range(4))
+        case "softmax" | "covariance":
+            return (cut(n // 32, 64),)
+        case "principal_component":
+            return cut(n // 32, 64), ROUNDS
+        case "prefix_sum":
+            return (cut(4 * n),)
+        case "histogram":
+            return cut(4 * n), 64
+        case "spmv":
+            rows, entries = n // 4, 8
+            columns = random.integers(0, 10_000, (rows, entries))
+            chunk = -(-rows // pieces)
+            return cut(rows, entries), da.from_array(columns, chunks=(chunk, entries)), random.random(10_000)
+        case "nbody":
+            count = max(int((n * 4) ** 0.5), 16)
+            at = random.random((count, 3))
+            return da.from_array(at, chunks=(-(-count // pieces), 3)), at, random.random(count)
+        case "heat_3d":
+            edge = max(int((n * 2) ** (1 / 3)), 12)
+            return cut(edge, edge, edge), STEPS
+        case "hotspot":
+            edge = max(int((n * 2) ** 0.5), 16)
+            return cut(edge, edge), cut(edge, edge), STEPS
+        case "kmeans":
+            return cut(n // 2, 4), random.random((8, 4)), ROUNDS
+    raise ValueError(f"no program {name}; there are {', '.join(NAMES)}")
+
+
+def forms(name: str) -> dict[str, Callable[..., Any]]:
+    """The implementations of a program."""
+    found = {
+        "parakeet": accelerate(when="now", strict=True)(getattr(functions, name)),
+        "dask.array": peers.DASK[name],
+    }
+    if name in peers.NUMBA:
+        found["numba"] = peers.NUMBA[name]
+    return found
+
+
+def tasks_of(array: Any) -> int:
+    """How many tasks a scheduler gets for an array."""
+    return len(array.__dask_optimize__(array.dask, array.__dask_keys__()))
+
+
+def measured(name: str, size: float, repeats: int) -> dict[str, tuple[float, int]]:
+    """Median seconds of a program in each form, and its tasks; results are compared.
+
+    Raises
+    ------
+    ArithmeticError
+        Two forms differ by more than sums may.
+    """
+    given = dask.persist(*arguments(name, size))
+    seconds: dict[str, list[float]] = {form: [] for form in forms(name)}
+    counts: dict[str, int] = {}
+    results: dict[str, Any] = {}
+    made = forms(name)
+    for turn in range(repeats + 1):
+        for form, function in made.items():
+            start = time.perf_counter()
+            lazy = function(*given)
+            value = dask.compute(lazy)[0] if name in ("kmeans",) else _reduced(lazy)
+            if turn:  # the first one compiles
+                seconds[form].append(time.perf_counter() - start)
+            else:
+                results[form] = value
+                counts[form] = tasks_of(lazy)
+    for form, value in results.items():
+        if not np.allclose(value, results["parakeet"], rtol=1e-8, atol=1e-8):
+            raise ArithmeticError(f"{name}: {form} differs")
+    return {form: (statistics.median(some), counts[form]) for form, some in seconds.items()}
+
+
+def _reduced(lazy: Any) -> Any:
+    """Compute all of an array, and bring a little of it here."""
+    if lazy.nbytes < 1 << 20:
+        return lazy.compute()
+    (held,) = dask.persist(lazy)
+    return np.asarray(held[tuple(slice(None, None, max(extent // 8, 1)) for extent in held.shape)])
+
+
+def main(arguments_: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=[], help="programs, all by default")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--size", type=float, default=1.0)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args(arguments_)
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=options.workers, threads_per_worker=options.threads, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
+        print("| program | parakeet, ms | dask.array | map_blocks + numba | tasks | of dask.array | of numba |")
+        print("|---|---|---|---|---|---|---|")
+        for name in options.names or NAMES:
+            found = measured(name, options.size, options.repeats)
+            own, count = found["parakeet"]
+            cells = [f"{1e3 * own:.0f}"]
+            cells += [f"{found[form][0] / own:.2f}" if form in found else "" for form in ("dask.array", "numba")]
+            cells += [str(count), *(str(found[form][1]) if form in found else "" for form in ("dask.array", "numba"))]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Calls on a cluster of processes: code travels, a worker is killed, exceptions show the user's line, data on disk."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+import dask.array as da  # noqa: E402
+
+from parakeet_py import accelerate  # noqa: E402
+
+X = np.random.default_rng(1).random((80, 30))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    settings = {"distributed.comm.timeouts.connect": "60s", "distributed.scheduler.allowed-failures": 10}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def standardized(x):
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def steps_of_heat(x, times):
+    u, v = x.copy(), x.copy()
+    for _ in range(times):
+        v[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+        u, v = v, u
+    return u
+
+
+def settled(x, tolerance):
+    steps = 0
+    while True:
+        y = x.copy()
+        y[1:-1] = 0.5 * (x[:-2] + x[2:])
+        steps += 1
+        if np.abs(y - x).max() < tolerance or steps == 7:
+            return y, steps
+        x = y
+
+
+def test_on_two_processes(client: Any) -> None:
+    x = da.from_array(X, chunks=(20, 30))
+    np.testing.assert_allclose(accelerate(standardized)(x).compute(), standardized(X), rtol=1e-11)
+    assert np.array_equal(accelerate(steps_of_heat)(x, 3).compute(), steps_of_heat(X, 3))
+
+
+def test_rounds_keep_what_is_needed(client: Any) -> None:
+    line = np.linspace(0, 1, 60) ** 2
+    y, steps = accelerate(settled)(da.from_array(line, chunks=20), 1e-9)
+    want, count = settled(line, 1e-9)
+    assert steps == count == 7
+    np.testing.assert_allclose(y.compute(), want)
+
+
+def test_an_exception_of_a_worker_shows_the_users_line(client: Any) -> None:
+    def taken(x: Any, k: Any) -> Any:
+        return x[k]
+
+    lazy = accelerate(when="now")(taken)(da.from_array(X[:, 0], chunks=40), da.from_array(np.array([1, 99]), chunks=1))
+    with pytest.raises(IndexError, match="99 is out of bounds") as caught:
+        lazy.compute()
+    assert caught.traceback[-1].name == "taken"
+
+
+def test_a_worker_is_killed(client: Any) -> None:
+    slow = da.from_array(X, chunks=(10, 30)).map_blocks(lambda block: (time.sleep(0.3), block)[1], dtype=float)
+    future = client.compute(accelerate(standardized)(slow))
+    time.sleep(0.6)
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    np.testing.assert_allclose(future.result(timeout=120), standardized(X), rtol=1e-11)
+
+
+def test_data_on_disk(client: Any, tmp_path: Path) -> None:
+    pytest.importorskip("zarr")
+    source, target = str(tmp_path / "in.zarr"), str(tmp_path / "out.zarr")
+    da.from_array(X, chunks=(20, 30)).to_zarr(source)
+    accelerate(steps_of_heat)(da.from_zarr(source), 2).to_zarr(target)
+    assert np.array_equal(da.from_zarr(target).compute(), steps_of_heat(X, 2))
+
+
+def test_the_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("zarr")
+    path = Path(__file__).parents[3] / "examples" / "cluster_kmeans.py"
+    spec = importlib.util.spec_from_file_location("cluster_kmeans", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "cluster_kmeans", module)
+    spec.loader.exec_module(module)
+    middles = np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)])
+    points = middles[np.arange(400) % 8] + np.random.default_rng(2).normal(0, 0.05, (400, 3))
+    lazy = da.from_array(points, chunks=(100, 3))
+    with dask.config.set(scheduler="sync"):
+        centres, counts = dask.compute(*module.kmeans(lazy, middles + 0.1, 2))
+    np.testing.assert_allclose(centres, module.kmeans.__wrapped__(points, middles + 0.1, 2)[0])
+    assert counts.sum() == 400
