@@ -3,14 +3,17 @@
 A pass is a name, one sentence and a pure function from `Function` to `Function`. `PARAKEET_PRINT=fuse` logs the program
 after a pass (`all` after each), `PARAKEET_STOP=fuse` ends the list there, `PARAKEET_CHECK=1` runs the checker after
 every pass; a miscompilation is found by stopping earlier and earlier.
+
+Most functions have nothing of what most passes are about: these are not run, and their modules not read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import field, replace
 from time import perf_counter
+from types import ModuleType
 from typing import Literal
 
 from parakeet_py.base.config import Config
@@ -22,45 +25,101 @@ from parakeet_py.typed_ir.ir import (
     Alloc,
     Call,
     Check,
+    Compress,
     For,
     Function,
+    Map,
     Matmul,
     Opaque,
+    Prim,
+    Reduce,
     Routine,
     While,
 )
+from parakeet_py.typed_ir.passes.checks import hoist_checks
 from parakeet_py.typed_ir.passes.checks.equal_extents import version_equal_extents
-from parakeet_py.typed_ir.passes.checks.hoist_checks import hoist_checks
+from parakeet_py.typed_ir.passes.fusion import masks
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
-from parakeet_py.typed_ir.passes.fusion.masks import share_counts, update_in_place
 from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
-from parakeet_py.typed_ir.passes.loops.carried_extents import share_extents
-from parakeet_py.typed_ir.passes.loops.collapse import collapse_maps
-from parakeet_py.typed_ir.passes.loops.counted_while import count_loops
-from parakeet_py.typed_ir.passes.loops.counter_rebase import count_from_zero
-from parakeet_py.typed_ir.passes.loops.interchange import interchange_loops
-from parakeet_py.typed_ir.passes.loops.licm import move_invariants
-from parakeet_py.typed_ir.passes.loops.parallelize import parallelize
-from parakeet_py.typed_ir.passes.loops.products import raise_to_products
-from parakeet_py.typed_ir.passes.loops.scalar_replacement import promote_elements
-from parakeet_py.typed_ir.passes.loops.unroll import unroll_loops, unroll_maps, unroll_reductions
-from parakeet_py.typed_ir.passes.scalar.abs_comparisons import compare_squares
+from parakeet_py.typed_ir.passes.loops import (
+    carried_extents,
+    collapse,
+    counted_while,
+    counter_rebase,
+    interchange,
+    licm,
+    parallelize,
+    products,
+    scalar_replacement,
+    unroll,
+)
+from parakeet_py.typed_ir.passes.scalar import abs_comparisons, modular_arithmetic, periodic_indices
 from parakeet_py.typed_ir.passes.scalar.cse import eliminate_common_subexpressions
 from parakeet_py.typed_ir.passes.scalar.dce import eliminate_dead_code
-from parakeet_py.typed_ir.passes.scalar.modular_arithmetic import wrap_masked
-from parakeet_py.typed_ir.passes.scalar.periodic_indices import wrap_indices
 from parakeet_py.typed_ir.passes.scalar.simplify import simplify
 
 
 @record
 class Pass:
-    """One entry of the list; with `after`, it only runs if one of the passes named there has changed the program."""
+    """One entry of the list.
+
+    Attributes
+    ----------
+    run : may be of a class that says which operators have to occur
+    after : passes of which one must have changed the program
+    """
 
     name: str
     summary: str
     run: Callable[[Function], Function]
     after: tuple[str, ...] = ()
 
+    def has_work(self, contents: Set[type | str], changed: Set[str]) -> bool:
+        """Whether it has anything to do, in a program with these contents."""
+        if self.after and changed.isdisjoint(self.after):
+            return False
+        return not (isinstance(self.run, _Seldom) and contents.isdisjoint(self.run.about))
+
+
+class _Seldom:
+    """A function of a module that is about some operators, given by class, or primitives, by name."""
+
+    def __init__(self, module: ModuleType, name: str, *about: type | str) -> None:
+        self.module, self.name, self.about = module, name, about
+
+    def __call__(self, function: Function) -> Function:
+        made: Function = getattr(self.module, self.name)(function)
+        return made
+
+
+def _contents(function: Function) -> set[type | str]:
+    """What passes may be about: the classes of operators in a function, and the names of primitives."""
+    found: set[type | str] = set()
+    for let in function.statements():
+        found.add(let.op.__class__)
+        if isinstance(let.op, Prim):
+            found.add(let.op.name)
+    return found
+
+
+count_loops = _Seldom(counted_while, "count_loops", While)
+count_from_zero = _Seldom(counter_rebase, "count_from_zero", For, While)
+wrap_masked = _Seldom(modular_arithmetic, "wrap_masked", "and", "mod")
+move_invariants = _Seldom(licm, "move_invariants", For, While, *PARALLEL)
+hoist_loop_checks = _Seldom(hoist_checks, "hoist_checks", For, While)
+raise_to_products = _Seldom(products, "raise_to_products", For)
+share_counts = _Seldom(masks, "share_counts", Compress)
+share_extents = _Seldom(carried_extents, "share_extents", For, While)
+update_in_place = _Seldom(masks, "update_in_place", Compress)
+promote_elements = _Seldom(scalar_replacement, "promote_elements", For)
+parallelize_loops = _Seldom(parallelize, "parallelize", For)
+unroll_loops = _Seldom(unroll, "unroll_loops", For)
+collapse_maps = _Seldom(collapse, "collapse_maps", Map)
+unroll_reductions = _Seldom(unroll, "unroll_reductions", Reduce)
+interchange_loops = _Seldom(interchange, "interchange_loops", For)
+unroll_maps = _Seldom(unroll, "unroll_maps", Map)
+wrap_indices = _Seldom(periodic_indices, "wrap_indices", "mod")
+compare_squares = _Seldom(abs_comparisons, "compare_squares", "abs", "libm.hypot")
 
 _LOOPS = ("equal-extents", "hoist-checks")
 _OPERATORS = (
@@ -89,7 +148,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("dce", "remove what nothing needs", eliminate_dead_code),
     Pass("licm", "compute before a loop what is the same in all its iterations", move_invariants),
     Pass("equal-extents", "copy the body for when extents that broadcast are equal", version_equal_extents),
-    Pass("hoist-checks", "test the checks of a loop before it, in a copy for when they hold", hoist_checks),
+    Pass("hoist-checks", "test the checks of a loop before it, in a copy for when they hold", hoist_loop_checks),
     Pass("simplify-loops", "drop the checks that now hold", simplify, _LOOPS),
     Pass("dce-loops", "remove what only the checks needed", eliminate_dead_code, _LOOPS),
     Pass("products", "compute the dot products of loops by matrix products", raise_to_products),
@@ -99,7 +158,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("simplify-extents", "drop what asks whether extents are equal", simplify, ("carried-extents",)),
     Pass("masked-updates", "store what is computed of selected elements where they are", update_in_place),
     Pass("promote", "hand on the elements that loops read and write in every turn", promote_elements),
-    Pass("parallelize", "turn independent loops into operators", parallelize),
+    Pass("parallelize", "turn independent loops into operators", parallelize_loops),
     Pass("unroll-loops", "write out inner loops of a few turns", unroll_loops),
     Pass("simplify-turns", "decide what the turns decide", simplify, ("unroll-loops",)),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
@@ -174,24 +233,26 @@ def run_passes(
     _look(function, "specialize", config)
     if config.stop_pass != "specialize":
         changed: set[str] = set()
+        contents = _contents(function)
         for one in PASSES:
-            if one.after and changed.isdisjoint(one.after):
-                continue
-            if config.exact and one.name in _NOT_EXACT:
-                continue
-            poll()
-            started = perf_counter()
-            before = function
-            if one.run is not version_equal_extents:
-                function = one.run(function)
-            elif extents != "general":
-                function = version_equal_extents(function, guarded=extents == "usual")
-            if function is not before:
-                changed.add(one.name)
-            if report is not None:
-                report.seconds[one.name] = perf_counter() - started
-                report.guarded |= one.run is version_equal_extents and function is not before and extents == "usual"
-            _look(function, one.name, config)
+            if one.has_work(contents, changed) and not (config.exact and one.name in _NOT_EXACT):
+                poll()
+                started = perf_counter()
+                before = function
+                if one.run is not version_equal_extents:
+                    function = one.run(function)
+                elif extents != "general":
+                    function = version_equal_extents(function, guarded=extents == "usual")
+                if function is not before:
+                    changed.add(one.name)
+                    contents = _contents(function)
+                if report is not None:
+                    report.seconds[one.name] = perf_counter() - started
+                    guarded = one.run is version_equal_extents and extents == "usual"
+                    report.guarded |= guarded and function is not before
+                _look(function, one.name, config)
+            elif one.name in config.print_passes:
+                _look(function, one.name, config)
             if config.stop_pass == one.name:
                 break
     if report is not None:
