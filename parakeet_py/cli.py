@@ -674,6 +674,25 @@ def messages(
 
 
 @app.command()
+def chosen(
+    only: Annotated[str, typer.Argument(help="The beginning of a name: matmul, axpy, exp, total...")] = "",
+    most: Annotated[int, typer.Option(help="No larger sizes than this.")] = 10**9,
+    write: Annotated[Path | None, typer.Option(help="Put the table into this page, between its marks.")] = None,
+) -> None:
+    """Compare what is chosen for calls on the CPU and a device of set speed with the better of the two."""
+    from parakeet_py.bench.chosen import into, rows, table
+
+    found = []
+    for row in rows(only, most):
+        found.append(row)
+        typer.echo(table(found).splitlines()[-1])
+    if write is None:
+        typer.echo(table(found))
+    else:
+        write.write_text(into(write.read_text(), table(found)))
+
+
+@app.command()
 def doctor(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Measure the speeds of CPU and devices, and remember them.")

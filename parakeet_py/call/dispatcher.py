@@ -125,6 +125,8 @@ class Dispatcher(Compiling):
             done = self.recorded.run(args)
             if done is not self.recorded.MISSED:
                 return done
+        if self.left is not None and self.inner is None and not kwargs and self.left.has(args, settings.current()):
+            return settings.on_cpu(self.instance, args)
         if settings.open_blocks[0] and not settings.current().enabled:
             return self.function(*args, **kwargs)
         if tracing.is_watched():
@@ -221,10 +223,12 @@ class Dispatcher(Compiling):
             return call_on_dask(self, normal, not some_are_of_dask(normal))
         asked: dict[int, Any] = {}
         team = self.place_of(normal, asked)
-        if team is not None and not (self.left is not None and self.left.takes(normal, team)):
-            from parakeet_py.call.devices.calls import call
+        if team is not None:
+            if self.left is None or not self.left.takes(normal, team):
+                from parakeet_py.call.devices.calls import call
 
-            return call(self, normal, team, asked)
+                return call(self, normal, team, asked)
+            self.left.note(normal, settings.current())
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             return settings.on_cpu(target, normal)
         tried = gates_of(target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute.cpu_only_calls import Left
 from parakeet_py.hybrid.execute.run_record import TeamRun
 from parakeet_py.hybrid.plan.part_cost import Speed
 
@@ -33,6 +35,11 @@ def relax(x: Any, y: Any, times: int) -> Any:
         y[1:-1] = 0.25 * (x[:-2] + 2.0 * x[1:-1] + x[2:])
         x[1:-1] = 0.25 * (y[:-2] + 2.0 * y[1:-1] + y[2:])
     return None
+
+
+def shared_always() -> Any:
+    """Inside, calls are the team's from the first one on, however little there is to do."""
+    return mock.patch.object(Left, "run", lambda self, args, team, plan, leaves, native, shared: shared(team))
 
 
 class Failing(EmulatedDevice):

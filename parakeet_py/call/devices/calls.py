@@ -204,9 +204,14 @@ def _call(
         return residents.by_python(partial(config.on_cpu, target), args)
     leaves = values_of(compiled, args)
     device = team.alone
-    of_host = device is None and residents.kind is None
-    if of_host and left_of(dispatcher).decide(args, team, team_plan_of(compiled), leaves):
-        return config.on_cpu(target, args)
+    if device is None and residents.kind is None and not in_regions:
+
+        @hidden
+        def shared(team: Team) -> Any:
+            return _run(dispatcher, compiled, args, leaves, team, residents, in_regions)
+
+        native = partial(config.on_cpu, target, args)
+        return left_of(dispatcher).run(args, team, team_plan_of(compiled), leaves, native, shared)
     result = _run(dispatcher, compiled, args, leaves, team, residents, in_regions)
     if device is not None and residents.kind is not None and not in_regions and compiled.plan is not None:
         seen = look(dispatcher, args, device, {})

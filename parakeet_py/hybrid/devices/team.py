@@ -16,6 +16,7 @@ from typing import Any
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.plan.part_cost import Cost, device_speed, shares
 
+PART = 3e-4  # seconds that one more part takes of the host: measured, `make bench-host`
 Range = tuple[int, int, int]  # of whom (the number of its memory), lo, hi
 
 
@@ -76,7 +77,7 @@ class Team:
             working = members if self.only is None else self.only
             if len(working) > 1:
                 known = dict(zip(members, costs(), strict=True))
-                counts = dict(zip(working, shares(extent, [known[who] for who in working]), strict=True))
+                counts = dict(zip(working, self._shares(extent, [known[who] for who in working]), strict=True))
             else:
                 counts = {working[0]: extent}
             return self.from_bounds([*itertools.accumulate(counts.get(who, 0) for who in range(members[-1] + 1))])
@@ -84,6 +85,18 @@ class Team:
             return self.from_bounds((extent,))
         front = extent - round(extent * self.split) if self.cpu else 0
         return self.from_bounds((front, *evenly(front, extent, len(self.devices))))
+
+    def _shares(self, extent: int, costs: Sequence[Cost]) -> list[int]:
+        """How many indices each gets; one alone all, if the others would save less than parts take of the host."""
+        found = shares(extent, costs)
+        working = sum(count > 0 for count in found)
+        if not self.cpu or working < 2:
+            return found
+        shared = max(cost.of(count) for cost, count in zip(costs, found, strict=True)) + (working - 1) * PART
+        best = min(range(len(costs)), key=lambda who: costs[who].of(extent))
+        if costs[best].of(extent) > shared:
+            return found
+        return [extent if who == best else 0 for who in range(len(costs))]
 
     def from_bounds(self, bounds: Sequence[int]) -> tuple[Range, ...]:
         """The ranges that end at these places: the CPU's (0, if it has none), then each device's."""

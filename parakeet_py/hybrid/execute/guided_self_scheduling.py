@@ -34,7 +34,7 @@ from parakeet_py.hybrid.execute.member_threads import Stop, together
 from parakeet_py.hybrid.execute.parts import Parts, add
 from parakeet_py.hybrid.execute.streaming import stream
 from parakeet_py.hybrid.partition.access import Part
-from parakeet_py.hybrid.plan.part_cost import Cost, cpu_speed, device_speed
+from parakeet_py.hybrid.plan.part_cost import Cost, device_speed
 from parakeet_py.hybrid.plan.placement_cost import costs_of, points_of
 from parakeet_py.hybrid.residency.blocks import HOST, Written
 from parakeet_py.hybrid.residency.byte_ranges import intersection
@@ -68,7 +68,7 @@ class _Lane:
         self.device = None if who == HOST else cast(Machine, call.team.devices[who - 1])
         self.simulated = isinstance(self.device, SimulatedDevice)
         self.name = "cpu" if self.device is None else self.device.name
-        speed = cpu_speed(call.threads) if self.device is None else device_speed(self.device)
+        speed = call.plan.cpu_speed(call.threads) if self.device is None else device_speed(self.device)
         self.begins, self.rate = speed.start, speed.operations
         self.learned = call.plan.rates.cost(id(claims.parts.division.part), self.name) is not None
         self.running, self.since = 0, 0.0

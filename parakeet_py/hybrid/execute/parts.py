@@ -18,6 +18,7 @@ from parakeet_py.hybrid.execute.team_call import TeamCall
 from parakeet_py.hybrid.partition.access import Part
 from parakeet_py.hybrid.partition.division import Bounds, Division
 from parakeet_py.hybrid.partition.regions import Region
+from parakeet_py.hybrid.plan.placement_cost import operations_of
 from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray, Written, of_host
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, difference, intersection, size_of, union
 from parakeet_py.hybrid.residency.windows import Windows
@@ -246,7 +247,11 @@ class Parts:
     def start(self, number: int, function: Function, more: Sequence[Any], windows: Windows | None = None) -> Started:
         """Start a part, as far as it need not wait for its device."""
         args, names = self._arguments(number, function, more)
-        return self.call.launch_part(self.ranges[number][0], function, args, names, self.stored, windows)
+        who = self.ranges[number][0]
+        told = None if who == HOST else getattr(self.call.team.devices[who - 1], "told", None)
+        if told is not None:  # a device of set speed that computes nothing
+            told(operations_of(self.call, self.division, self.values, who) * self.points(number))
+        return self.call.launch_part(who, function, args, names, self.stored, windows)
 
     def _arguments(self, number: int, function: Function, more: Sequence[Any]) -> tuple[list[Any], list[Var | None]]:
         """The arguments of a part, and what they are called outside."""

@@ -162,5 +162,5 @@ class _Choice:
 
     def foreseen(self, tasks: Sequence[int], members: tuple[int, ...] | None) -> list[float]:
         """The seconds of some tasks, one after the other, on the whole team or some of it."""
-        found = self.call.plan.estimates(self.call, replace(self.team, only=members))
+        found = self.call.plan.estimates(self.call.plan, replace(self.team, only=members))
         return [found.seconds_of(self.group.tasks[task], self.given[task]) for task in tasks]

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.hybrid.execute.dry_run import DryRun, Enough
 from parakeet_py.hybrid.execute.parts import Parts
 from parakeet_py.hybrid.execute.run_record import Schedule
-from parakeet_py.hybrid.execute.team_call import TeamCall
-from parakeet_py.hybrid.plan.part_cost import Speed, cpu_speed, device_speed
+from parakeet_py.hybrid.plan.part_cost import Speed, device_speed
 from parakeet_py.hybrid.plan.placement_cost import beginning, operations_in_turn, operations_of
 from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, difference, size_of
@@ -24,17 +23,19 @@ if TYPE_CHECKING:
     from parakeet_py.hybrid.devices.team import Team
     from parakeet_py.hybrid.partition.regions import Region
     from parakeet_py.hybrid.partition.tasks import Task
+    from parakeet_py.hybrid.plan.team_plan import TeamPlan
 
 ENOUGH = 60  # regions of a task: in loops of many steps, the rest is taken to be like them
+MANY = 1000  # regions of a call, likewise
 ONE_THREAD = 5e7  # scalar operations in a second of one thread of a device, at most
 
 
 class Foresight(DryRun):
     """A rehearsal of tasks of a call, by some members of its team, from where bytes are now on."""
 
-    def __init__(self, call: TeamCall, team: Team) -> None:
-        super().__init__(call.plan, team)
-        self.steady_joins = {division.join for region in call.plan.regions for division in region.divisions}
+    def __init__(self, plan: TeamPlan, team: Team) -> None:
+        super().__init__(plan, team)
+        self.steady_joins = {division.join for region in plan.regions for division in region.divisions}
         self.copies: dict[Root, Root] = {}
         self.seconds = 0.0
         self.left = 0
@@ -46,6 +47,11 @@ class Foresight(DryRun):
         with suppress(Exception):  # unknown, or the task raises: what it has done so far is what is known
             task.host(self, *given)
         return self.seconds - before
+
+    def seconds_of_call(self, leaves: Sequence[Any]) -> float:
+        """The seconds of a whole call; 0 if it isn't known what it does."""
+        self.left = MANY
+        return self.seconds if self.known(leaves) or not self.left else 0.0
 
     def _copy(self, array: SharedArray) -> SharedArray:
         """An array whose bytes are where they are now, but nothing that is done with it moves them."""
@@ -83,7 +89,7 @@ class Foresight(DryRun):
         return beginning(speed, who) + operations / speed.operations
 
     def _speed(self, who: int) -> Speed:
-        return cpu_speed(self.threads) if who == HOST else device_speed(self.team.devices[who - 1])
+        return self.plan.cpu_speed(self.threads) if who == HOST else device_speed(self.team.devices[who - 1])
 
     def _bringing(self, needed: Written, who: int) -> float:
         missing = [size_of(difference(spans, root.valid.get(who, NOTHING))) for root, spans in needed.items()]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from parakeet_py.hybrid.execute.parts import Parts
 from parakeet_py.hybrid.execute.team_call import TeamCall
 from parakeet_py.hybrid.partition.division import Bounds, Division
-from parakeet_py.hybrid.plan.part_cost import Cost, cpu_speed, device_speed
+from parakeet_py.hybrid.plan.part_cost import Cost, device_speed
 from parakeet_py.hybrid.plan.placement_cost import beginning, missing
 from parakeet_py.hybrid.residency.blocks import HOST
 from parakeet_py.typed_ir.ir import Matmul, Var
@@ -122,7 +122,7 @@ class _Product:
     def _computing(self, who: int) -> Cost:
         call = self.call
         device = None if who == HOST else call.team.devices[who - 1]
-        speed = cpu_speed(call.threads) if device is None else device_speed(device)
+        speed = call.plan.cpu_speed(call.threads) if device is None else device_speed(device)
         ways = (self.tiled, 1), (self.region.divisions[0], self.columns), (self.region.divisions[1], self.rows)
         for division, elements in ways if not self.steady else ():
             measured = call.plan.rates.cost(id(division.part), "cpu" if device is None else device.name)

@@ -8,7 +8,7 @@ from typing import Any
 from parakeet_py.hybrid.execute.team_call import TeamCall
 from parakeet_py.hybrid.partition.access import Part
 from parakeet_py.hybrid.partition.division import Division
-from parakeet_py.hybrid.plan.part_cost import Cost, Speed, cpu_speed, device_speed
+from parakeet_py.hybrid.plan.part_cost import Cost, Speed, device_speed
 from parakeet_py.hybrid.residency.blocks import HOST, Written
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, difference, size_of
 from parakeet_py.imp.schedule.loop_order import static_cost
@@ -34,7 +34,7 @@ def costs_of(call: TeamCall, division: Division, values: dict[Var, Any], extent:
     found = []
     for who in range(0 if team.cpu else 1, len(team.devices) + 1):
         device = None if who == HOST else team.devices[who - 1]
-        speed = cpu_speed(call.threads) if device is None else device_speed(device)
+        speed = call.plan.cpu_speed(call.threads) if device is None else device_speed(device)
         fixed, each = beginning(speed, who), operations_of(call, division, values, who) / speed.operations
         measured = call.plan.rates.cost(id(division.part), "cpu" if device is None else device.name)
         if measured is not None and not steady:

@@ -7,9 +7,11 @@ calls in which what it stores to overlaps nothing else that it is given, one for
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.hybrid.partition.regions import Region, cut_regions
@@ -17,7 +19,7 @@ from parakeet_py.hybrid.partition.tasks import Group
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.host_parts import HostPart
 from parakeet_py.hybrid.plan.host_plan import HostPlan
-from parakeet_py.hybrid.plan.part_cost import Rates
+from parakeet_py.hybrid.plan.part_cost import Rates, Speed, cpu_speed
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.hybrid.residency.windows import spread
 from parakeet_py.typed_ir.ir import Function
@@ -35,8 +37,12 @@ class TeamPlan(HostPlan):
     regions : the regions alone
     stored : the positions of the leaf arguments that are stored to
     rates : what parts have taken so far
-    estimates : what foresees the seconds of tasks, from a call and a team
+    estimates : what foresees the seconds of calls and tasks, from a plan and a team
     schedules : who has had which tasks, by what the choice rests on
+    cpu_factor : how many times faster the CPU is at this function than is assumed, as `cpu_only_calls` has found out
+    regroups : a team sums in another order than the CPU alone
+    hands_back : some operation is left to Python
+    identity : what tells the function and its types from others, in this process and the next
     """
 
     def __init__(self, compiled: Compiled, estimates: Callable[[Any, Any], Any]) -> None:
@@ -48,10 +54,25 @@ class TeamPlan(HostPlan):
         self.rates = Rates()
         self.estimates = estimates
         self.schedules: dict[Any, Any] = {}
+        self.cpu_factor = 1.0
+        divisions = [division for region in self.regions for division in region.divisions]
+        self.regroups = any(one.join in ("combine", "scan") or one.rounds for one in divisions)
+        self.hands_back = any(site < self.first and site not in routines for site in self.opaque_args)
+        self._typed = compiled.typed
         self._lock = threading.RLock()
         self._made: dict[tuple[str, int, bool], Any] = {}
         self._kept: list[Function] = []  # their ids are keys
         self._spread: dict[int, Function | None] = {}
+
+    @cached_property
+    def identity(self) -> str:
+        numbers: dict[str, str] = {}  # of variables, which are others in each process
+        return re.sub(r"\.\d+\b", lambda found: numbers.setdefault(found[0], f".{len(numbers)}"), repr(self._typed))
+
+    def cpu_speed(self, threads: int) -> Speed:
+        """How fast so many threads of the CPU are at this function."""
+        found = cpu_speed(threads)
+        return found._replace(operations=found.operations * self.cpu_factor)
 
     def at(self, site: int) -> Region | Group | None:
         """What stands at an opaque call of the host part: a region, or tasks; None if it is one of the user's."""

@@ -19,6 +19,7 @@ from parakeet_py.hybrid.execute import device_loss, task_calls
 from parakeet_py.hybrid.execute.run_record import Schedule, TeamRun
 from parakeet_py.hybrid.partition.tasks import Group
 from parakeet_py.hybrid.plan.part_cost import Speed
+from tests.helpers.team_programs import shared_always
 
 DEVICES = tuple(EmulatedDevice(f"emulated:{130 + number}", memory=1 << 22) for number in range(3))
 _names = itertools.count(140)
@@ -187,7 +188,7 @@ def spread(choice: Any) -> Schedule:
 @pytest.fixture
 def everywhere() -> Any:
     device_loss.forget_losses()
-    with mock.patch.object(task_calls._Choice, "best", spread):
+    with mock.patch.object(task_calls._Choice, "best", spread), shared_always():
         yield
     device_loss.forget_losses()
 

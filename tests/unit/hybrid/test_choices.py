@@ -1,0 +1,130 @@
+"""Who has a call of a team with the CPU: by what is measured, here with a clock that only moves as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parakeet_py import accelerate, options
+from parakeet_py.bench.chosen import Clock, ModelDevice
+from parakeet_py.call.devices.calls import call, team_plan_of
+from parakeet_py.hybrid.devices import choices
+from parakeet_py.hybrid.devices.team import Team
+from parakeet_py.hybrid.execute import cpu_only_calls
+from parakeet_py.hybrid.execute.cpu_only_calls import DEVICES, NATIVE, SHARED, Left
+from parakeet_py.hybrid.plan.part_cost import Speed
+
+
+class Told(Clock):
+    """A clock that stands still but for what is added to it."""
+
+    def now(self) -> float:
+        return self.waited
+
+
+class Calls:
+    """A function, and ways to run it that take so many seconds each."""
+
+    def __init__(self, function: Any, seconds: dict[int, float], speed: float = 1e12) -> None:
+        self.clock = Told()
+        self.team = Team((ModelDevice("emulated:998", Speed(speed, 1e12, 1e-6), self.clock),), True)  # type: ignore[arg-type]
+        self.seconds, self.taken = seconds, [0, 0, 0]
+        self.function = accelerate(function)
+        self.left = Left()
+
+    def __call__(self, *args: Any) -> Any:
+        compiled = self.function._dispatcher.compiled_for_normal(args)
+        return self.left.run(args, self.team, team_plan_of(compiled), args, lambda: self.run(NATIVE), self.shared)
+
+    def shared(self, team: Team) -> Any:
+        return self.run(SHARED if team.only is None else DEVICES)
+
+    def run(self, way: int) -> int:
+        self.taken[way] += 1
+        self.clock.waited += self.seconds[way]
+        return way
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept() -> Iterator[None]:
+    with options(cache=False, check=False):
+        choices.forget()
+        yield
+        choices.forget()
+
+
+X = np.ones(100_000)
+
+
+def doubled(x: Any) -> Any:
+    return x * 2
+
+
+def stored(x: Any) -> None:
+    x[:] = x * 2
+
+
+def summed(x: Any) -> Any:
+    return x.sum()
+
+
+def centred(x: Any) -> None:
+    x -= x.sum()
+
+
+@pytest.mark.parametrize("function", [doubled, summed])
+@pytest.mark.parametrize("best", [NATIVE, SHARED, DEVICES])
+def test_the_best_way_has_later_calls(function: Any, best: int) -> None:
+    """All are tried in the first call, which gives what the best way gives, as all later ones do."""
+    calls = Calls(function, {way: 1.0 if way == best else 2.0 for way in range(3)})
+    assert calls(X) == best and all(calls.taken)
+    before = [*calls.taken]
+    assert calls(X) == calls(X) == best
+    assert [now - then for now, then in zip(calls.taken, before, strict=True)] == [
+        2 * (way == best) for way in range(3)
+    ]
+    assert calls.left.takes((X,), calls.team) == (best == NATIVE)
+
+
+def test_what_is_quick_is_never_shared() -> None:
+    calls = Calls(doubled, {NATIVE: 0.9 * cpu_only_calls.LEAST, SHARED: 0.0, DEVICES: 0.0})
+    assert calls(X) == NATIVE and calls.taken == [1, 0, 0] and calls.left.takes((X,), calls.team)
+
+
+def test_what_is_hopeless_is_not_tried() -> None:
+    """A device that is foreseen to take much longer is asked for nothing."""
+    calls = Calls(doubled, {NATIVE: 0.01, SHARED: 0.0, DEVICES: 0.0}, speed=1e3)
+    assert calls(X) == NATIVE and calls.taken[1:] == [0, 0]
+
+
+def test_stores_are_not_done_twice() -> None:
+    """Calls take turns then; with sums whose bits would change, the team has them all."""
+    calls = Calls(stored, {NATIVE: 1.0, SHARED: 0.5, DEVICES: 0.8})
+    ways = [calls(X) for _ in range(12)]
+    assert ways == [NATIVE] * 3 + [SHARED] * 3 + [DEVICES] * 3 + [SHARED] * 3
+    calls = Calls(centred, {NATIVE: 1.0, SHARED: 5.0, DEVICES: 5.0})
+    assert [calls(X) for _ in range(8)] == [SHARED] * 8
+
+
+def test_decisions_are_kept(tmp_path: Any) -> None:
+    """On the disk, for the function, the size class and the devices."""
+    with options(cache=True, cache_dir=tmp_path):
+        assert Calls(doubled, {NATIVE: 2.0, SHARED: 2.0, DEVICES: 1.0})(X) == DEVICES
+        other = Calls(doubled, {NATIVE: 1.0, SHARED: 2.0, DEVICES: 2.0})
+        assert other(X[:90_000]) == DEVICES and other.taken == [0, 0, 1]
+        assert other(X[:30_000]) == NATIVE
+        (tmp_path / choices.FILE).write_bytes(b"{")
+        choices.forget()
+        assert Calls(doubled, {NATIVE: 1.0, SHARED: 2.0, DEVICES: 2.0})(X) == NATIVE
+
+
+def test_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device of set speed does what calls ask of devices."""
+    clock = Told()
+    device: Any = ModelDevice("emulated:997", Speed(1e6, 1e9, 1e-5), clock)
+    work = accelerate(lambda x: (x * x + 1, x[x > 0].sum()))
+    call(work._dispatcher, (X[:1000],), Team((device,), cpu=False), in_regions=True)
+    assert 1e-3 < clock.now() < 1.0
