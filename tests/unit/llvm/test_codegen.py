@@ -636,3 +636,23 @@ def test_regions_that_do_the_same_to_different_arrays_are_one() -> None:
     assert all(map(np.array_equal, function(a, b), scaled(a, b)))  # type: ignore[no-untyped-call]
     assert function.explain(a, b).kernels == 2
     assert function.llvm(a, b).count("define internal void @scaled.map.") == 1
+
+
+def test_branches_on_single_bits_are_not_predicted() -> None:
+    @accelerate
+    def steps(data: Any, limit: float) -> tuple[int, float]:
+        odd, total = 0, 0.0
+        for value in data:
+            if (value >> 1) ^ value & 1:
+                odd = odd ^ 3
+            if total < limit:
+                total = total + 1.0
+            if value & 4 == 0:
+                odd = odd + 1
+        return odd, total
+
+    data = np.arange(9, dtype=np.uint8)
+    text = steps.llvm(data, 4.5)
+    branches = [line for line in text.splitlines() if "!unpredictable" in line]
+    assert len(branches) == 1 and "label %then" in branches[0]  # value & 4: the others are no single bits
+    assert steps(data, 4.5) == steps.__wrapped__(data, 4.5)
