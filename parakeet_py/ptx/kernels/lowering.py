@@ -12,7 +12,7 @@ into a host part and kernels.
 | Scan | see `scans` |
 | Compress | see `compress` |
 | Scatter | see `scatter` |
-| Matmul | see `products` |
+| Matmul, and Maps of nothing else | see `products` |
 | Routine: sort, argsort | see `radix_sort`; all others have become calls of the host before |
 """
 
@@ -38,7 +38,7 @@ from parakeet_py.ptx.kernels.regions import grid, unravel, walked
 from parakeet_py.ptx.kernels.row_groups import Member, RowGroup, row_groups
 from parakeet_py.ptx.outline import DeviceFunction, outline
 from parakeet_py.ptx.skeletons.compress import lower_compress
-from parakeet_py.ptx.skeletons.products import lower_matmul
+from parakeet_py.ptx.skeletons.products import batch_of, lower_batch, lower_matmul
 from parakeet_py.ptx.skeletons.radix_sort import lower_sort
 from parakeet_py.ptx.skeletons.reductions import lower_reduce
 from parakeet_py.ptx.skeletons.reductions_by_axis import by_axis
@@ -104,6 +104,15 @@ def lower_map(lo: Lowering, outs: tuple[Var, ...], op: typed.Map) -> None:
     if lo.in_region:
         _cpu_map(lo, outs, op)
         return
+    batch = batch_of(op)
+    if batch is not None:
+        lower_batch(lo, op, batch, lambda: _points(lo, outs, op))
+        return
+    _points(lo, outs, op)
+
+
+def _points(lo: Lowering, outs: tuple[Var, ...], op: typed.Map) -> None:
+    """A map as points of its space."""
     extents = lo.operands(op.extents)
     arrays = lo.new_outs(outs, extents)
     found = study(op)

@@ -1,20 +1,26 @@
 """Matrix products on a GPU.
 
-Two matrices: see `tiled_products` and `tensor_core_products`. A matrix and a vector: a reduction along the shared axis.
-Inside a thread: loops.
+Two matrices: see `tiled_products` and `tensor_core_products`. Many pairs of matrices, which a map goes through: tiles
+of all of them in one launch. A matrix and a vector: a reduction along the shared axis. Inside a thread: loops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import INT64, Array, Scalar, Type
 from parakeet_py.imp.lower.builder import Lowering
+from parakeet_py.imp.lower.loops import axes_of
 from parakeet_py.imp.writer import ZERO, array_type
-from parakeet_py.ptx.kernels.regions import grid
-from parakeet_py.ptx.skeletons.product_operands import of_matmul, zero_of
+from parakeet_py.ptx.kernels.regions import grid, unravel, walked
+from parakeet_py.ptx.skeletons.product_operands import Factor, Product, of_matmul, zero_of
 from parakeet_py.ptx.skeletons.reductions import lower_reduce
 from parakeet_py.ptx.skeletons.tensor_core_products import lower_product
-from parakeet_py.ptx.skeletons.tiled_products import multiply_add
-from parakeet_py.typed_ir.ir import Block, Lambda, Let, Load, Matmul, Prim, Reduce, Var
+from parakeet_py.ptx.skeletons.tiled_products import multiply_add, tiled_batch
+from parakeet_py.typed_ir.ir import Block, Const, Lambda, Let, Load, Map, Matmul, Operand, Prim, Reduce, Var, View
+
+SLIM = 8  # the least extent from which a block computes a product of a batch
 
 
 def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: Matmul, tf32: bool = False) -> None:
@@ -28,6 +34,62 @@ def lower_matmul(lo: Lowering, outs: tuple[Var, ...], op: Matmul, tf32: bool = F
         lower_product(lo, of_matmul(lo, op), tf32)
     else:
         _by_vector(lo, left, right, out)
+
+
+# ---- a map over products ---------------------------------------------------------------------------------------------
+
+
+@record
+class Batch:
+    """A map that does nothing but multiply matrices, one pair for each point; `views` say which."""
+
+    views: tuple[Let, ...]
+    product: Matmul
+    extents: tuple[Operand, Operand, Operand]  # rows, columns, depth
+
+
+def batch_of(op: Map) -> Batch | None:
+    """A map as products of pairs of matrices; None if it is none, or extents differ from pair to pair."""
+    *views, last = op.body.statements or (None,)
+    if last is None or not isinstance(last.op, Matmul) or op.body.results:
+        return None
+    product = last.op
+    known = {let.outs[0]: let.op for let in views if isinstance(let.op, View)}
+    matrices = product.left, product.right, product.out
+    if len(known) != len(views) or any(array_type(array).rank != 2 for array in matrices):
+        return None
+    if any(view.base in known for view in known.values()) or product.out not in known:
+        return None
+    inside = {*op.indices, *known}
+    if any(axis.extent in inside for view in known.values() for axis in view.axes):
+        return None
+    rows, columns = (axis.extent for axis in known[product.out].axes)
+    shared = (product.left, 1), (product.right, 0)
+    depths = [known[array].axes[axis].extent for array, axis in shared if array in known]
+    return Batch(tuple(views), product, (rows, columns, depths[0])) if depths else None
+
+
+def lower_batch(lo: Lowering, op: Map, batch: Batch, apart: Callable[[], None]) -> None:
+    """Products of many pairs of matrices as one region; slim ones `apart`, each by one thread."""
+    extents = lo.operands(op.extents)
+    rows, columns, depth = lo.operands(batch.extents)
+    axes = walked(lo, axes_of(op.indices, extents))
+
+    def product_of(number: Operand) -> Product:
+        unravel(lo, axes, number, True)
+        lo.lower_block(Block(batch.views, ()))
+        left, right, out = (lo.array(array) for array in (batch.product.left, batch.product.right, batch.product.out))
+        return Product(Factor(left, False), Factor(right, True), out, rows, columns, depth, True)
+
+    def together() -> None:
+        dtype = array_type(batch.product.out).dtype
+        tiled_batch(lo, (rows, columns, depth), dtype, lo.product(extents), product_of)
+
+    least = lo.minimum(rows, lo.minimum(columns, depth))
+    lo.when(lo.compare("ge", least, Const(SLIM, INT64)), together, apart)
+
+
+# ---- in a thread -----------------------------------------------------------------------------------------------------
 
 
 def _loops(lo: Lowering, left: Var, right: Var, out: Var) -> None:

@@ -34,6 +34,7 @@ RUN_BYTES = 16
 
 
 Store = Callable[[Operand, Operand, Operand, Operand], None]  # part, row, column, value
+Extents = tuple[Operand, Operand, Operand]  # rows, columns, depth
 
 
 @record
@@ -71,6 +72,37 @@ def tiled_product(lo: Lowering, product: Product) -> None:
         return
     enough = lo.compare("ge", tiles_of(lo, rows, columns, LARGE.tile), Const(MANY_TILES // 2, INT64))
     lo.when(enough, lambda: _launch(lo, product, LARGE, to_out, ONE), small)
+
+
+def tiled_batch(
+    lo: Lowering, extents: Extents, dtype: str, count: Operand, product_of: Callable[[Operand], Product]
+) -> None:
+    """Products of so many pairs of matrices of the same extents: each block computes a tile of one of them.
+    `product_of` writes, inside of the region, which matrices a number means."""
+    rows, columns, _ = extents
+
+    def launch(form: _Form) -> None:
+        tiles = tiles_of(lo, rows, columns, form.tile)
+
+        def body(block: Var, thread: Var) -> None:
+            number, tile = split32(lo, block, tiles)
+            product = product_of(number)
+
+            def to_out(part: Operand, row: Operand, column: Operand, value: Operand) -> None:
+                lo.store(product.out, (row, column), value)
+
+            _Tile(lo, product, form, (None, None), (tile, thread)).run(to_out, ONE, tiles, ONE)
+
+        grid_of_blocks(lo, lo.multiply(tiles, count), "matmul batch", body, contract=True)
+
+    if dtype != "float32":
+        launch(SMALL)
+        return
+    tiles = lo.multiply(tiles_of(lo, rows, columns, LARGE.tile), count)
+    large = lo.compare("ge", tiles, Const(MANY_TILES // 2, INT64))
+    for extent in (rows, columns):  # a tile that is half empty is no gain
+        large = lo.prim("and", large, lo.compare("gt", extent, Const(SMALL.tile, INT64)), type_=BOOL)
+    lo.when(large, lambda: launch(LARGE), lambda: launch(SMALL))
 
 
 def in_parts(lo: Lowering, product: Product, tile: int, launch: Callable[[Store, Operand], None]) -> None:
@@ -193,7 +225,7 @@ class _Tile:
         product: Product,
         form: _Form,
         lines: Sequence[tuple[Var, Operand] | None],
-        lane: tuple[Var, Var],
+        lane: tuple[Operand, Var],
     ) -> None:
         self.lo, self.product, self.form, self.lines = lo, product, form, lines
         self.block, self.thread = lane

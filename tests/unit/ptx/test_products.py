@@ -11,7 +11,8 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices.calls import device_plan_of
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
-from tests.ptxas import PTXAS
+from parakeet_py.ptx.skeletons import tiled_products
+from tests.ptxas import PTXAS, assembled
 from tests.unit.ptx.test_target import assemble
 
 
@@ -129,3 +130,54 @@ def test_kernels_for_tensor_cores(dtype: str, tmp_path: Path) -> None:
         assert (f"mma.sync.aligned.{shape}.row.col.f32" in text) != old
         if PTXAS is not None:
             assemble([text], architecture, tmp_path)
+
+
+def weighted(a: Any, b: Any) -> Any:
+    return np.einsum("bhid,bhdj->bhij", a, b)
+
+
+@pytest.mark.parametrize(
+    ("function", "left", "right", "dtype"),
+    [
+        (product, (3, 20, 30), (3, 30, 40), "f4"),
+        (product, (3, 20, 9), (1, 9, 70), "c16"),
+        (product, (20, 30), (2, 30, 16), "f8"),  # one matrix with all
+        (product, (2, 2, 70, 9), (2, 2, 9, 66), "f8"),
+        (weighted, (2, 2, 20, 16), (2, 2, 16, 24), "f4"),
+    ],
+)
+def test_batches_are_tiles_of_one_launch(function: Any, left: Any, right: Any, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    args = rng.integers(-9, 9, left).astype(dtype), rng.integers(-9, 9, right).astype(dtype)
+    with options(devices="emulated", strict=True):
+        accelerated = accelerate(function)
+        result = accelerated(*args)
+        assert [name for name in launched(accelerated, args) if "matmul_batch" in name] == launched(accelerated, args)
+    wanted = function(*args)
+    assert result.dtype == wanted.dtype and np.array_equal(result, wanted)
+
+
+def test_large_tiles_and_slim_matrices_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiled_products, "MANY_TILES", 4)
+    for shape, kernel in (((2, 65, 10), "matmul_batch"), ((9, 3, 3), "map")):
+        a = np.random.default_rng(2).integers(-9, 9, shape).astype(np.float32)
+        b = np.ascontiguousarray(a.transpose(0, 2, 1))
+        with options(devices="emulated", strict=True, cache=False):
+            function = accelerate(lambda a, b: a @ b)
+            assert np.array_equal(function(a, b), a @ b)
+            plan = device_plan_of(function._dispatcher.compiled_for_normal((a, b)))
+        assert plan.last_run is not None
+        ((number, _),) = [launch for launch, _ in plan.last_run.launches]
+        assert kernel in plan.kernels[number].name
+
+
+@pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_resources_of_batches(dtype: str, tmp_path: Path) -> None:
+    """Those of a single product: sums in registers; ptxas spills 16 bytes at most, addresses of matrices, on some."""
+    a = np.ones((3, 200, 200), dtype)
+    for target in ("sm_75", "sm_90", "sm_120"):
+        _, resources = assembled(accelerate(product).ptx(a, a, target=target), target, tmp_path)
+        found = [used for name, used in resources.items() if "matmul_batch" in name]
+        assert len(found) == (2 if dtype == "f4" else 1)
+        assert all(spilled <= 16 and used <= 128 for spilled, used in found), found
