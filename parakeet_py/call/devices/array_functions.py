@@ -34,7 +34,7 @@ _NUMBERS = (bool, int, float, complex, np.bool, np.number)
 # Answers follow from shapes and dtypes.
 _OF_TYPES = frozenset(
     (
-        *(np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.min_scalar_type, np.common_type),
+        *(np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.common_type),
         *(np.iscomplexobj, np.isrealobj, np.may_share_memory, np.shares_memory),
     )
 )
@@ -43,7 +43,7 @@ _VIEWS = frozenset(
     (
         *(np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.matrix_transpose, np.linalg.matrix_transpose),
         *(np.expand_dims, np.squeeze, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.diagonal, np.linalg.diagonal),
-        *(np.broadcast_to, np.broadcast_arrays, np.flip, np.fliplr, np.flipud, np.rot90, np.unstack),
+        *(np.broadcast_to, np.broadcast_arrays, np.flip, np.fliplr, np.flipud, np.rot90),
         *(np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.lib.stride_tricks.sliding_window_view),
     )
 )
@@ -54,10 +54,10 @@ _STATIC = frozenset(("axis", "axes", "axis1", "axis2", "decimals", "ddof", "ndmi
 
 
 def _leave(value: Any) -> Any:
-    """Compiled with each function: numbers leave as arrays without axes."""
+    """Compiled with each function: numbers leave as arrays without axes, those in named tuples later (`_leaving`)."""
     if isinstance(value, np.generic):
         return np.asarray(value)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple([np.asarray(item) if isinstance(item, np.generic) else item for item in value])
     return value
 
@@ -306,6 +306,9 @@ def function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     name = f"{function.__module__}.{function.__name__}"
     if function in _OF_TYPES:
         return function(*_standing(args), **_standing(kwargs))
+    if function is np.unstack and args and type(args[0]) is DeviceArray:
+        axis = args[1] if len(args) > 1 else kwargs.get("axis", 0)
+        return tuple(_views(np.moveaxis, (args[0], axis, 0), {}))
     if function in _VIEWS or (function is np.ravel and _is_flat(args, kwargs)):
         return _views(function, args, kwargs)
     if function in _METHODS and args and type(args[0]) is DeviceArray and not _running.active:
@@ -358,6 +361,7 @@ def _views(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return tuple([one if np.shape(one) == shape else np.broadcast_to(one, shape) for one in args])
 
     def leaving(value: Any) -> Any:
+        assert not isinstance(value, np.generic), "an element of what only stands for an array"
         if isinstance(value, np.ndarray):
             same = next((one for one in arrays if one.stand_in is value), None)
             if same is not None:

@@ -45,8 +45,16 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     return list(grid(*arrays, indexing=indexing))
 
 
+def broadcast_arrays(*arrays: Any) -> list[Any]:
+    """The arrays as views of their common shape."""
+    return list(np.broadcast_arrays(*arrays))
+
+
 def finfo(kind: Any, /) -> Any:
-    return np.finfo(kind.dtype if isinstance(kind, DeviceArray) else kind)
+    """The limits of a floating-point dtype, as numbers of Python."""
+    found = np.finfo(kind.dtype if isinstance(kind, DeviceArray) else kind)
+    numbers = {name: float(getattr(found, name)) for name in ("eps", "max", "min", "smallest_normal")}
+    return types.SimpleNamespace(bits=found.bits, dtype=found.dtype, **numbers)
 
 
 def iinfo(kind: Any, /) -> Any:
@@ -73,6 +81,15 @@ class _Of:
 
         def make(*args: Any, device: Any = None, **kwargs: Any) -> DeviceArray:
             return asdevice(function(*args, **kwargs), device or self.place)
+
+        return _named(make, function)
+
+    def frequencies(self, function: Any) -> Callable[..., Any]:
+        """A function that gives the frequencies of a transform, on a device."""
+
+        def make(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> DeviceArray:
+            found = function(n, d)
+            return asdevice(found if dtype is None else found.astype(dtype), device or self.place)
 
         return _named(make, function)
 
@@ -134,9 +151,10 @@ def _build(place: str) -> types.ModuleType:
         setattr(made, name, here.maker(getattr(np, name)))
     for name in ("empty_like", "full_like", "ones_like", "zeros_like"):
         setattr(made, name, _like(getattr(np, name)))
-    for given in (astype, meshgrid, finfo, iinfo, can_cast, here.asarray, here.from_dlpack):
+    for given in (astype, meshgrid, broadcast_arrays, finfo, iinfo, can_cast, here.asarray, here.from_dlpack):
         setattr(made, given.__name__, given)
-    made.linalg, made.fft = np.linalg, np.fft
+    made.linalg, made.fft = np.linalg, types.SimpleNamespace(**{name: getattr(np.fft, name) for name in np.fft.__all__})
+    made.fft.fftfreq, made.fft.rfftfreq = here.frequencies(np.fft.fftfreq), here.frequencies(np.fft.rfftfreq)
     made.__array_namespace_info__ = lambda: here
     made.__array_api_version__ = VERSIONS[-1]
     return cast("types.ModuleType", made)

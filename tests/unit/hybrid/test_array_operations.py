@@ -147,7 +147,8 @@ VIEWS = """
 (x[None].squeeze(0), x.diagonal(), z.real, z.imag, x.view('i8'), u.view(np.int8), x.view(), t.reshape(3, 4))
 (np.transpose(x), np.moveaxis(x[None], 0, 2), np.expand_dims(h, 0), np.broadcast_to(h, (3, 4)), np.flip(x), np.rot90(x))
 np.split(x, 2, axis=1); (np.array_split(k, 2), np.broadcast_arrays(x, h), np.atleast_2d(h), np.real(z), np.imag(z))
-np.reshape(x, (4, 3)); (np.reshape(x, -1), np.ravel(x), np.squeeze(x[None]), np.unstack(x), np.diagonal(x))
+np.reshape(x, (4, 3)); (np.reshape(x, -1), np.ravel(x), np.squeeze(x[None]), np.unstack(x, axis=1), np.diagonal(x))
+[np.asarray(one) for one in np.unstack(k)] == [2, 0, -1]
 x[7]
 x[1, 2, 3]
 x.reshape(5, 5)
@@ -335,6 +336,10 @@ def test_array_namespace() -> None:
     made += [xp.linalg.matrix_transpose(x), xp.matmul(x, xp.eye(3)), xp.where(x > 1, x, xp.asarray(0.0))]
     assert all(isinstance(one, DeviceArray) and one.device == x.device for one in made)
     assert xp.asarray(x) is x and xp.asarray(x, copy=True) is not x and made[-4].dtype == xp.int32
+    assert xp.fft.rfftfreq(4, dtype=xp.float32).device == x.device and type(xp.broadcast_arrays(x, x[0])) is list
+    names = (xp.unique_counts(x)._fields, xp.linalg.slogdet(xp.eye(3))._fields, xp.linalg.qr(xp.eye(3))._fields)
+    assert names == (("values", "counts"), ("sign", "logabsdet"), ("Q", "R"))
+    assert all(isinstance(one, DeviceArray) and one.shape == () for one in xp.linalg.slogdet(xp.eye(3)))
     info = xp.__array_namespace_info__()
     assert info.default_device() == "emulated:0" and "emulated:0" in info.devices()
     assert info.dtypes(kind="bool") == {"bool": np.dtype(bool)} and xp.finfo(x).bits == 64
