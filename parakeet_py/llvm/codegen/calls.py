@@ -13,6 +13,10 @@ A recursion must not end the process. `levels` is how many more of Python's call
 `sys.getrecursionlimit()`, and `floor` the address that the stack must not reach (the end of the thread's stack, with
 room to spare): a call that would go below either fails with RecursionError. Both come from the context, where the gate
 has put them.
+
+Nor must it be deaf: one in some calls polls, as loops do (`runtime.loop_polls`). They are counted in a state on the
+stack of the function that calls first, which the context names; as each count waits for the one before, only those
+at one in `_STEP` levels are, and not at the beginning of a procedure, which may return before it saves registers.
 """
 
 from __future__ import annotations
@@ -26,10 +30,12 @@ from parakeet_py.llvm.codegen import arrays as codegen_arrays
 from parakeet_py.llvm.codegen.access_checks import check_zones, span
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor, slots_out
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, global_name
+from parakeet_py.llvm.codegen.polls import begin_state, poll_before_call
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.runtime.call_context import Context
 
 LEVELS, FLOOR = "%levels", "%floor"
+_STEP = 8
 
 
 def define(procedure: ir.Function, caller: Unit, seen: str = "internal ") -> None:
@@ -128,6 +134,8 @@ def call(scope: Scope, statement: ir.Call) -> None:
     if callee is None:
         levels, floor = _limits(scope)
         _refuse_depth(scope, statement, levels, floor)
+        if levels == LEVELS and scope.unit.polls:
+            f.remembered("a recursive call has been counted", partial(_count, scope))
         given += [f"i64 {f.binary('sub', 'i64', levels, str(statement.levels))}", f"ptr {floor}"]
     for argument in statement.args:
         given += _given(f, argument.type, scope.operand(argument))
@@ -186,15 +194,32 @@ def _limits(scope: Scope) -> tuple[str, str]:
         return LEVELS, FLOOR
     f = scope.f
     if "recursion" not in scope.limits:
+        assert scope.parent is None, "recursion in a parallel region"
         places = [f.entry_value(f"getelementptr inbounds i8, ptr %ctx, i64 {offset}") for offset in _OFFSETS]
         scope.limits["recursion"] = (
             f.entry_value(f"load i64, ptr {places[0]}"),
             f.entry_value(f"load ptr, ptr {places[1]}"),
         )
+        if scope.unit.polls:
+            state = f.alloca("[4 x i64]", 16)
+            begin_state(f, f.entry_effect, state)
+            at = f.entry_value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.CALLS}")
+            f.entry_effect(f"store ptr {state}, ptr {at}")
     return scope.limits["recursion"]
 
 
 _OFFSETS = (Context.LEVELS, Context.FLOOR)
+
+
+def _count(scope: Scope) -> str:
+    """Count a recursive call, the first on its path, if calls of its level are counted: those of any level, where some
+    calls take several and might pass by."""
+    f = scope.f
+    calls = [one for one in ir.walk(scope.unit.function.body) if isinstance(one, ir.Call)]
+    counted = 1 if all(one.levels <= 1 for one in calls) else _STEP
+    counts = f.binary("icmp ult", "i64", f.binary("and", "i64", LEVELS, str(_STEP - 1)), str(counted))
+    poll_before_call(scope, Context.CALLS, counts)
+    return counts
 
 
 def _refuse_depth(scope: Scope, statement: ir.Call, levels: str, floor: str) -> None:

@@ -11,8 +11,8 @@ of the time that they took.
 
 What ends soon does not poll, nor what memory bounds and is often short: loops of few iterations; those over the
 elements of arrays, in which there are no others; those inside others, unless they go up to an argument, or have loops
-inside themselves and the one around only repeats them; inner `while` loops that step towards what they are compared
-with. Recursion polls by its loops alone, and the thread pool between the parts of a region.
+inside themselves and the one around only repeats them, or is over tiles; inner `while` loops that step towards what
+they are compared with. Recursion polls once in so many calls, and the thread pool between the parts of a region.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from parakeet_py.imp import ir
+from parakeet_py.llvm.codegen.builder import FunctionText
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime.call_context import INTERRUPTED
 from parakeet_py.llvm.runtime.loop_polls import CONVENTION
@@ -76,17 +77,44 @@ class Countdown:
         """In each iteration: poll if it is time."""
         f, poll = self.f, self.poll
         go_on = f.label("go_on")
-        if poll.adapts and f.module.host.triple.startswith("x86_64"):
-            place = f"ptr elementtype(i64) {self.left}"
-            ended = f.value(f"call i32 {_DECREMENT}({place}, {place}) {_OWN}")
-            over = f.value(f"trunc i32 {ended} to i1")
-        else:
-            left = f.binary("add", "i64", f.value(f"load i64, ptr {self.left}"), "-1")
-            f.effect(f"store i64 {left}, ptr {self.left}")
-            over = f.binary("icmp eq", "i64", left, "0")
-        f.branch_if(over, poll.due, go_on, poll.unlikely)
+        f.branch_if(_counted_down(f, self.left, in_memory=poll.adapts), poll.due, go_on, poll.unlikely)
         poll.write(go_on, [] if poll.adapts else [f"store i64 {poll.length}, ptr {self.left}"])
         f.begin(go_on)
+
+
+def poll_before_call(scope: Scope, place: int, wanted: str) -> None:
+    """Before a recursive call, if it is `wanted` to be counted: poll, once in so many calls that share the state whose
+    address is at a place of the context."""
+    f = scope.f
+    count, go_on = f.label("count"), f.label("go_on")
+    f.branch_if(wanted, count, go_on)
+    f.begin(count)
+    address = f.steady_value(f"getelementptr inbounds i8, ptr %ctx, i64 {place}")
+    state = f.value(f"load ptr, ptr {address}")
+    poll = _Poll(scope, state=state)
+    f.branch_if(_counted_down(f, state, in_memory=True), poll.due, go_on, poll.unlikely)
+    poll.write(go_on)
+    f.begin(go_on)
+
+
+def begin_state(f: FunctionText, write: Callable[[str], None], state: str, length: int = _FIRST) -> None:
+    """Write the instructions that fill a state of polls."""
+    name = f.fresh("state")
+    write(f"store [3 x i64] [i64 {length}, i64 {length}, i64 0], ptr {state}")
+    write(f"{name} = getelementptr inbounds i8, ptr {state}, i64 24")
+    write(f"{name}.ctx = ptrtoint ptr %ctx to i64")
+    write(f"store i64 {name}.ctx, ptr {name}")
+
+
+def _counted_down(f: FunctionText, left: str, *, in_memory: bool) -> str:
+    """Is a number 0, less one? It stays in memory, or is in a register if LLVM wants so."""
+    if in_memory and f.module.host.triple.startswith("x86_64"):
+        place = f"ptr elementtype(i64) {left}"
+        ended = f.value(f"call i32 {_DECREMENT}({place}, {place}) {_OWN}")
+        return f.value(f"trunc i32 {ended} to i1")
+    less = f.binary("add", "i64", f.value(f"load i64, ptr {left}"), "-1")
+    f.effect(f"store i64 {less}, ptr {left}")
+    return f.binary("icmp eq", "i64", less, "0")
 
 
 # One instruction on memory; of a load, an addition and a store LLVM would keep the number in a register as well.
@@ -97,21 +125,17 @@ _OWN = "nounwind willreturn memory(argmem: readwrite)"
 class _Poll:
     """A block `due` that polls, and goes on or leaves; polls come every `length` iterations, or `adapts` that."""
 
-    def __init__(self, scope: Scope, loop: Loop) -> None:
+    def __init__(self, scope: Scope, loop: Loop | None = None, state: str | None = None) -> None:
         self.scope = scope
         self.due = scope.f.label("poll")
         self.unlikely = f", !prof {scope.f.module.shared_node(_UNLIKELY)}"
-        self.length = _first_length(loop)
+        self.length = _FIRST if loop is None else _first_length(loop)
         self.adapts = self.length <= _FIRST
-        self.state = scope.f.alloca("[4 x i64]", 16)
+        self.state = state or scope.f.alloca("[4 x i64]", 16)
 
     def begin(self, write: Callable[[str], None]) -> None:
         """Write the instructions that fill the state."""
-        name = self.scope.f.fresh("state")
-        write(f"store [3 x i64] [i64 {self.length}, i64 {self.length}, i64 0], ptr {self.state}")
-        write(f"{name} = getelementptr inbounds i8, ptr {self.state}, i64 24")
-        write(f"{name}.ctx = ptrtoint ptr %ctx to i64")
-        write(f"store i64 {name}.ctx, ptr {name}")
+        begin_state(self.scope.f, write, self.state, self.length)
 
     def write(self, go_on: str, then: Sequence[str] = ()) -> None:
         """Write the block, which does `then` and goes on at the label `go_on`."""
@@ -150,10 +174,12 @@ def polls(scope: Scope, loop: Loop) -> bool:
             return False
         case _ if not around:
             return length <= _HEAVY or not _goes_over_elements(scope, loop)
-        case _ if length <= _FIRST:
-            return len(around) == 1 and _repeats(scope.unit.function, around[0])
+        case _ if length <= _FIRST and len(around) == 1:
+            if isinstance(around[0], ir.For) and around[0].kind == "independent":  # as that over tiles
+                return not _goes_over_elements(scope, loop)
+            return _repeats(scope.unit.function, around[0])
         case _:
-            return _goes_up_to_an_argument(scope.unit.function, loop, around)
+            return length > _FIRST and _goes_up_to_an_argument(scope.unit.function, loop, around)
 
 
 def _repeats(function: ir.Function, loop: Loop) -> bool:

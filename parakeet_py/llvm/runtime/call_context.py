@@ -20,6 +20,7 @@ class Context:
     MAX_THREADS: Final = 80  # i32: threads that a parallel region of this call may use
     LOCK: Final = 84  # i32: spin lock over the failure record
     LEVELS: Final = 88  # i64: how many calls deep a recursion may go, where there is one
+    CALLS: Final = 88  # ptr, once that has been read: the state of the polls of the recursion, four words
     FLOOR: Final = 96  # ptr: the address that the stack must not come down to in it
     FLAGS: Final = 104  # i32: floating-point flags that parts of parallel regions have set
     FAILURES: Final = 108  # i32: what the numbers of failures of the library's procedure that runs are counted from

@@ -154,6 +154,21 @@ LOOPS = {
             return g(10, n, x)
         short, long = (5, x), (10**9, x)
         """,
+    "a recursive function without loops": """
+        def g(n):
+            return n if n < 2 else g(n - 1) + g(n - 2)
+        def f(n, x):
+            return g(n)
+        short, long = (5, x), (60, x)
+        """,
+    "array operations again and again": """
+        def f(n, x):
+            y = x
+            for i in range(2 * n):
+                y = np.sqrt(y * y + x)
+            return y
+        short, long = (2, x), (10**9, np.arange(1000.0))
+        """,
     "calls handed back": """
         def f(n, x):
             s = 0
