@@ -35,6 +35,7 @@ MAX_LEVELS: Final = 3  # of calls that are looked into
 MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
 MOST: Final = 2**63 - 1  # turns of a loop; an int may be too large for a float
 BEGUN: Final = time.perf_counter_ns() - time.process_time_ns()  # when the process has begun, about
+_EVALUATING: Final = frozenset(("eval", "exec"))
 _OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
 
 
@@ -138,6 +139,14 @@ def size_of_code(function: FunctionType) -> CodeSize:
 
     add(function.__code__, function.__globals__, 0, 0)
     return CodeSize(tuple(instructions), tuple(operators))
+
+
+def evaluates(function: FunctionType) -> bool:
+    """Does a function run texts or code by `eval` or `exec`? That takes its time, and compiling gains nothing."""
+    named = _EVALUATING.intersection(function.__code__.co_names) - function.__globals__.keys()
+    return bool(named) and any(
+        one.opname == "LOAD_GLOBAL" and one.argval in named for one in dis.get_instructions(function.__code__)
+    )
 
 
 class CompileCost:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parakeet_py.base.config import open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
-from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, size_of_code
+from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, evaluates, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import install
 from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from parakeet_py.llvm.entry.plain_gate import PlainGate
 
 BUDGET: Final = 50_000_000  # ns of own time; to load what decides about compiling, and then code, takes as long
-ALL_CALLS: Final = 40_000  # calls of the process, before the code of gates is loaded, which takes as long, or
+ALL_CALLS: Final = 10_000  # calls of the process, before the code of gates is loaded, which takes as long, or
 MANY: Final = 1000  # if to load it takes but a small part of the process's time
 OLD: Final = 500_000_000  # ns of CPU time that the process has taken then
 GATES: Final = "parakeet_py.llvm.entry.plain_gate"
@@ -38,8 +38,12 @@ DEEP: Final = 8  # calls within calls
 FEW: Final = 8  # calls that are all timed
 SAMPLE: Final = 16  # short calls of which one is timed
 SHORT: Final = 20_000  # ns
+SUDDEN: Final = 100_000  # ns by which a call may take longer than
+MOST_WAITING: Final = 20  # times the CPU's time that is taken to have been waited for, at most
+GROWTH: Final = 4  # times the one before it, and still count in full
 
 completing = threading.Lock()  # held while a function gets its dispatcher, or its first gate
+_begun = time.perf_counter_ns(), time.process_time_ns()
 _told = [0]  # classes without a size that gates know
 waiting = [0]  # calls of the process that gates would have taken
 
@@ -66,6 +70,7 @@ class FirstCalls:
     largest : size of arguments up to which calls are taken
     calls, running : how many there have been, and are on the stack
     untimed : calls that were to pass untimed, the last time
+    typical : nanoseconds that the last call counts for
     """
 
     __slots__ = (
@@ -79,6 +84,7 @@ class FirstCalls:
         "recursive",
         "running",
         "size",
+        "typical",
         "untimed",
     )
 
@@ -86,7 +92,7 @@ class FirstCalls:
         self.function, self.instance = function, instance
         self.budget = self.left = BUDGET
         self.largest = SMALL
-        self.running = self.calls = self.untimed = 0
+        self.running = self.calls = self.untimed = self.typical = 0
         self.recursive = False
         self.size: CodeSize | None = None
         self.gate: PlainGate | None = None
@@ -107,10 +113,25 @@ class FirstCalls:
     def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Is a call run here?"""
         left = self.left if self.gate is None else self.gate.left
+        if left <= 0 and (more := self.more()) > 0:
+            left += more
+            if self.gate is None:
+                self.left = left
+            else:
+                self.gate.left = left
         if left <= 0 or open_blocks[0] or self.running >= DEEP:
             return False
         values = (*args, *kwargs.values()) if kwargs else args
         return are_small(values, self.largest) or self.are_cheap(values)
+
+    def more(self) -> int:
+        """Nanoseconds that calls may take besides: what passed while others had the CPU, or something was waited for,
+        is not Python's, and compiling does not save it; nor does it save what `eval` takes."""
+        passed, used = time.perf_counter_ns() - _begun[0], time.process_time_ns() - _begun[1]
+        allowed = int(BUDGET * min(passed / max(used, 1), MOST_WAITING))
+        more = BUDGET if evaluates(self.function) else max(allowed - self.budget, 0)
+        self.budget += more
+        return more
 
     def are_cheap(self, values: tuple[Any, ...]) -> bool:
         """Does a call with large arguments cost less than to compile it, whatever the function does? Not if the
@@ -130,6 +151,9 @@ class FirstCalls:
         own = max(time.perf_counter_ns() - booked[0] - start, 0)
         booked[0] += own
         self.running -= 1
+        if self.typical and own > SUDDEN:  # the clock goes on while other processes have the CPU
+            own = min(own, SUDDEN + GROWTH * self.typical)
+        self.typical = own
         if self.gate is not None:
             self.gate.left -= own
             self.tell_classes()
