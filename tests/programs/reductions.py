@@ -236,6 +236,30 @@ def softmax_of_rows(x):
     return e / np.sum(e, axis=-1, keepdims=True)
 
 
+ROWS = each([arr("f8", 5, 20), arr("f4", 2, 3, 40), arr("f8", 20, 3, layout="F"), arr("f4", 0, 20)])
+
+
+@program(ROWS, ulp=64)
+def weights_of_long_rows(x):
+    top = x.max(axis=-1, keepdims=True)
+    e = np.exp(x - top)
+    return e, e / e.sum(axis=-1, keepdims=True), top[..., 0]
+
+
+@program(ROWS, regrouped=64)
+def centred_long_rows(x):
+    y = x - x.mean(axis=-1, keepdims=True)
+    return y * (y * y).sum(axis=-1, keepdims=True), y.argmax(axis=-1)
+
+
+@program(each([arr("i8", 5, 20), arr("i4", 20, 20)]), mutates=(0,))
+def rows_that_change_amid(x):
+    top = x.max(axis=1)
+    x[0, 1] = 1000
+    left = top - x.sum(axis=1)
+    return (x - top[:, None]).sum(axis=1), x * left[:, None], top[::-1] + left
+
+
 @program(
     each([arr("f8", 9, values="positive"), arr("f4", 9, values="positive"), arr("f8", 2, 5, values="positive")]),
     regrouped=16,
