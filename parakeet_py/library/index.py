@@ -186,7 +186,7 @@ HELPERS = {  # helpers the compiler calls by name
     "python.standard_library": "partial_of",
     "reductions.ufunc_methods": "counted lazy_all lazy_any lazy_items lazy_next "
     "lazy_next_or of_tuples python_all python_any python_dict python_list python_list_part "
-    "python_item python_max python_min python_sum python_sum_rows sum_of_some_rows",
+    "python_item python_max python_min python_sum python_sum_end python_sum_rows python_sum_step sum_of_some_rows",
 }
 
 _lookups: dict[int, dict[str, str]] = {}

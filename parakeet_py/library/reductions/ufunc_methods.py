@@ -324,7 +324,7 @@ def python_max(a):
 
 
 @static
-def compensates():
+def compensates() -> bool:
     """Whether Python's sum of floats carries a compensation (Neumaier), since 3.12."""
     return sys.version_info >= (3, 12)
 
@@ -336,17 +336,27 @@ def python_item(a, i, number):
 
 
 @helper
+def python_sum_step(total, lost, x):
+    """One more float of Python's sum, and what its rounding has lost."""
+    both = total + x
+    return both, lost + prim("select", abs(total) >= abs(x), (total - both) + x, (x - both) + total)
+
+
+@helper
+def python_sum_end(total, lost):
+    """The sum with what has been lost; of nothing it keeps the sign of zero."""
+    return prim("select", lost == 0.0, total, prim("select", prim("isfinite", lost), total + lost, total))
+
+
+@helper
 def python_sum(a, total, begin, number, compensated):
     """sum() of numbers one after another: `total`, which has the type of the sum already, and what comes from `begin`
     on. `compensated`: of floats in a list, where Python's sum may carry a compensation."""
     if compensated and compensates():
         lost = 0.0
         for i in range(begin, a.shape[0]):
-            x = float(load(a, i))
-            both = total + x
-            lost = lost + prim("select", abs(total) >= abs(x), (total - both) + x, (x - both) + total)
-            total = both
-        return python_scalar(prim("select", prim("isfinite", lost) and lost != 0.0, total + lost, total))
+            total, lost = python_sum_step(total, lost, float(load(a, i)))
+        return python_scalar(python_sum_end(total, lost))
     for i in range(begin, a.shape[0]):
         total = total + python_item(a, i, number)
     return total

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from parakeet_py import accelerate
+from parakeet_py.library.reductions import ufunc_methods
 from tests.helpers.library_run import Cases, numbers
 
 CASES = Cases()
@@ -194,3 +197,24 @@ def test_typed_ir(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("function", CASES.functions())
 def test_native(function: Callable[..., Any]) -> None:
     CASES.check_native(function)
+
+
+def test_sum_of_floats_carries_a_compensation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python's since 3.12, for items that are known and others, as long as they are floats and ints of Python's."""
+    monkeypatch.setattr(ufunc_methods, "sys", SimpleNamespace(version_info=(3, 12)))
+
+    @accelerate(when="now")
+    def sums(items: list[float], a: float, b: float) -> object:
+        some = [v for v in items if v != 0]
+        return (
+            sum(items),
+            sum([a, b, 1, -a]),
+            sum(some, 1.0),
+            sum(some, 1),
+            sum(some, True),
+            sum([a, np.float32(b), -a]),
+        )
+
+    found = sums([1e16, 1.0, -1e16, -0.0] * 3, 1e16, 1.0)
+    assert found == (3.0, 1.0, 4.0, 3.0, 0.0, np.float32(0))
+    assert not sums.fell_back

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex, is_float
+from parakeet_py.library.reductions.ufunc_methods import compensates
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
@@ -147,9 +148,7 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
         value = s.as_list(value)
     items = iterables.static_items(value)
     if items is not None:
-        for item in items:
-            total = s.binary("add", total, item)
-        return total
+        return _sum_of_items(s, total, items)
     value = array_lists.shown(s, _keys(value))
     array = _elements(s, value)
     if not isinstance(array, ArrayV) or array_lists.is_of_lists(value):
@@ -165,6 +164,34 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
     return s.call_plain("sum_of_some_rows", [array, total])
 
 
+def _sum_of_items(s: Context, total: Value, items: Sequence[Value]) -> Value:
+    """Known items added one after another. Where Python's sum carries a compensation it does as long as there are
+    floats and ints of Python's, from a start that is one."""
+    lost: Value = py(0.0)
+    plain = compensates() and _is_plain(total)
+    for item in items:
+        if plain and (isinstance(total, TaggedScalar) or isinstance(item, TaggedScalar)):
+            raise s.hand_back("a sum of floats that may be of other types")
+        if plain and _is_float(total) and _is_float(item):
+            made = s.call_library("python_sum_step", [total, lost, item])
+            assert isinstance(made, TupleV)
+            total, lost = map(s.as_python, made.items)
+            continue
+        if plain and _is_float(total) and not (isinstance(item, ScalarV) and item.type in (PYINT, PYBOOL)):
+            total, lost, plain = s.call_library("python_sum_end", [total, lost]), py(0.0), False
+        total = s.binary("add", total, item)
+        plain = plain and _is_plain(total)
+    return s.as_python(s.call_library("python_sum_end", [total, lost])) if lost != py(0.0) else total
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value, ScalarV) and value.type == PYFLOAT
+
+
+def _is_plain(value: Value) -> bool:
+    return isinstance(value, ScalarV) and value.type in (PYINT, PYFLOAT)
+
+
 def _sum_of_numbers(s: Context, array: ArrayV, total: ScalarV, python: bool) -> Value:
     """The numbers of an array added to `total` one after another; `python`: they are Python's.
 
@@ -174,7 +201,7 @@ def _sum_of_numbers(s: Context, array: ArrayV, total: ScalarV, python: bool) -> 
     number = Static(_NUMBERS[np.dtype(array.dtype).kind] if python else None)
 
     def added(begin: int, so_far: Value) -> Value:
-        compensated = python and is_float(array.dtype) and isinstance(so_far, ScalarV) and so_far.type == PYFLOAT
+        compensated = python and is_float(array.dtype) and _is_plain(total) and _is_float(so_far)
         return s.call_library("python_sum", [array, so_far, lift(begin), number, lift(compensated)])
 
     def first() -> Value:
@@ -183,7 +210,7 @@ def _sum_of_numbers(s: Context, array: ArrayV, total: ScalarV, python: bool) -> 
     start = s.checkpoint()
     found = first()
     s.rollback(start)
-    if isinstance(found, ScalarV) and found.type == total.type and number.object is not float:
+    if isinstance(found, ScalarV) and found.type == total.type:
         return added(0, total)
     some = b.prim("gt", array.extents[0], ir.Const(0, PYINT), type=PYBOOL)
     if isinstance(some, ir.Const):
