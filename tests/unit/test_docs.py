@@ -94,7 +94,8 @@ def test_the_ptx_shown_is_what_is_printed() -> None:
 def test_files_that_are_named_exist() -> None:
     """By the last parts of their paths."""
     root = DOCS.parent
-    files = [f"/{path}" for folder in ("parakeet_py", "tests", "scripts", "examples") for path in (root / folder).rglob("*.py")]
+    folders = "parakeet_py", "tests", "scripts", "examples"
+    files = [f"/{path}" for folder in folders for path in (root / folder).rglob("*.py")]
     for page in (*DOCS.glob("*.md"), root / "README.md"):
         for named in re.findall(r"`([\w/]+\.py)`", page.read_text()):
             assert any(path.endswith(f"/{named}") for path in files), f"{page.name} names {named}, which is no file"
