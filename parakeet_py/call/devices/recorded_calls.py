@@ -32,7 +32,7 @@ from parakeet_py.hybrid.execute import device_loss
 from parakeet_py.hybrid.execute.call_arrays import entering, leaving
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.host_code import given_loads
-from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout
+from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.llvm.runtime.error_state import asks_for_errors, error_state
@@ -351,6 +351,8 @@ class Attempt:
         places: list[Mapping[Any, Any]] = [*self.before, *self.copies]
         if any(not known.issuperset(before) for before in places):
             self.recorder.spoil("bytes are on other devices")
+        if any(isinstance(buffer, Window) for home in homes for buffer in home.copies.values()):
+            self.recorder.spoil("an address says nothing of which memory it is in")
         if any(home.copies.keys() != before.keys() for home, before in zip(homes, self.copies, strict=True)):
             self.recorder.spoil("arrays have got new memory")
         memory = [Slot(place, self.kind.homes[n].copies[place].address, self.kind.homes[n].size) for n, place in slots]
@@ -433,6 +435,8 @@ class Attempt:
             homes[home] = len(homes)
             copies = []
             for device, buffer in home.copies.items():
+                if isinstance(buffer, Window):
+                    self.recorder.spoil("an address says nothing of which memory it is in")
                 copies.append((device, len(new)))
                 new.append((device, buffer.size))
                 memory.append(Slot(device, buffer.address, buffer.size))

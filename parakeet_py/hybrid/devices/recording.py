@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from parakeet_py.hybrid.devices.device import DeviceError
+from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.simulated_clock import set_clocks
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
@@ -146,14 +146,22 @@ class Recorder:
     def allocate(self, device: Any, size: int) -> int:
         """New memory, if it may be some that the call has made and given up."""
         freed = self._freed.get((id(device), size))
-        address: int = freed.pop() if freed else device.allocate(size)
+        address: int = freed.pop() if freed else self._made(device, size)
         self._memory[id(device), address] = device, size
         return address
+
+    def _made(self, device: Any, size: int) -> int:
+        try:
+            return int(device.allocate(size))
+        except DeviceMemoryError:  # what has been given up is wanted, and then there is no schedule
+            self.spoil("memory runs out")
+            self.discard()
+            return int(device.allocate(size))
 
     def free(self, device: Any, address: int) -> bool:
         """Whether memory that is given up is kept here."""
         found = self._memory.get((id(device), address))
-        if found is None:
+        if found is None or self.spoiled:
             return False
         self._freed.setdefault((id(device), found[1]), []).append(address)
         return True

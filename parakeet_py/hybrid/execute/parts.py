@@ -19,6 +19,7 @@ from parakeet_py.hybrid.partition.access import Part
 from parakeet_py.hybrid.partition.division import Bounds, Division
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.hybrid.plan.placement_cost import operations_of
+from parakeet_py.hybrid.residency.arrays import Window
 from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray, Written, of_host
 from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, difference, intersection, size_of, union
 from parakeet_py.hybrid.residency.windows import Windows
@@ -201,16 +202,30 @@ class Parts:
         return found
 
     def _reserve(self, number: int) -> None:
+        """Have memory for what a part needs and writes where it will run: for all of each array, else for its part."""
         who = self.ranges[number][0]
-        roots = {*self.needed[number], *self.written[number]}
+        touched: Written = {}
+        for root, spans in (*self.needed[number].items(), *self.written[number].items()):
+            add(touched, root, spans)
+        whole = True
         while True:
             try:
-                for root in roots:
-                    root.copy_on(who)
+                for root, spans in touched.items():
+                    if whole and not isinstance(root.copies.get(who), Window):
+                        root.copy_on(who)
+                    else:
+                        root.window_on(who, spans)
                 return
             except Lost as lost:
-                if not no_memory(lost) or not self.call.memories.evict(who, roots):
+                if not no_memory(lost):
                     raise
+                if self.call.memories.evict(who, touched):
+                    continue
+                if not whole:
+                    raise
+                whole = False
+                for root in touched:  # what has been made for all of an array, and has nothing yet
+                    root.give_up_empty(who)
 
     def deliver(self, number: int, more: Sequence[Any]) -> None:
         """Bring what a part needs, and more arguments of it, to where it will run."""

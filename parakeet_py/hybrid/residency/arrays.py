@@ -17,6 +17,7 @@ import numpy as np
 from parakeet_py.hybrid.devices.device import Device, DeviceMemoryError
 
 _RESERVE = getattr(mmap, "MAP_NORESERVE", 0)
+WINDOW = 256  # where windows begin: addresses are as they would be without
 GRANULE = 16  # memory comes in multiples of it: LLVM loads up to 16 bytes at once where some of them are wanted
 
 
@@ -40,6 +41,25 @@ class Buffer:
         address = getattr(self, "address", None)
         if address is not None:
             self.device.free(address)
+
+
+class Window(Buffer):
+    """Memory of a device for some of `size` bytes only, those from `start` to `stop`.
+
+    `address` is where the first of all bytes would be, so that it is used as if all were there; only what is inside may
+    be touched.
+    """
+
+    __slots__ = ("held", "start", "stop")
+
+    def __init__(self, device: Device, size: int, start: int, stop: int) -> None:
+        self.start = start // WINDOW * WINDOW
+        self.stop = max(stop, self.start + 1)
+        self.held = Buffer(device, self.stop - self.start)
+        self.device, self.size, self.address = device, size, self.held.address - self.start
+
+    def __del__(self) -> None:
+        pass  # `held` gives it back
 
 
 class Borrowed(Buffer):

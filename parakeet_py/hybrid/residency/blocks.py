@@ -27,11 +27,13 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.devices.device import Device
+from parakeet_py.hybrid.devices.recording import spoil
 from parakeet_py.hybrid.partition.access import Box
 from parakeet_py.hybrid.residency.arrays import (
     Buffer,
     DeviceView,
     Layout,
+    Window,
     memory_of,
     name_of_dtype,
     reserved,
@@ -44,12 +46,14 @@ from parakeet_py.hybrid.residency.byte_ranges import (
     difference,
     in_rows,
     intersection,
+    pieces,
     rows_of,
     size_of,
     span,
     union,
 )
 
+SLACK = 32  # a window has room for so many times less on both sides
 HOST = 0  # the number of the host's memory; devices are counted from 1
 
 
@@ -227,6 +231,8 @@ class Root:
         """Copy all bytes between the host and a device."""
         if self.size and not self.memories.rehearsal:
             memory = source if target == HOST else target
+            if target != HOST:
+                self._has_room(memory, self.everything)
             buffer, device = self.copy_on(memory), self.memories.devices[memory - 1]
             host = self.host_bytes()
             if target == HOST:
@@ -277,6 +283,47 @@ class Root:
             found = self.copies[memory] = Buffer(self.memories.devices[memory - 1], self.size)
         return found
 
+    def window_on(self, memory: int, wanted: Spans) -> None:
+        """Have memory on a device for some bytes, where there is no room for all of them.
+
+        A copy that has none of them is given up for it; one that has some is enlarged, if it is a window already.
+        """
+        device, before = self.memories.devices[memory - 1], self.copies.get(memory)
+        start, stop = (int(wanted[0]), int(wanted[-1])) if len(wanted) else (0, 0)
+        if isinstance(before, Window):
+            if before.start <= start and stop <= before.stop:
+                return
+            start, stop = min(start, before.start), max(stop, before.stop)
+        elif before is not None:
+            if len(self.valid.get(memory, _NONE)) and self.valid[memory] is not self.everything:
+                return
+            before = None
+            del self.copies[memory]
+        spoil("memory for a part of an array")
+        more = (stop - start) // SLACK  # so that other halos find room, too
+        start, stop = max(start - more, 0), min(stop + more, self.size)
+        made = Window(device, self.size, start, stop)
+        with self.memories.lock:
+            valid = intersection(self.valid.get(memory, _NONE), span(made.start, made.stop))
+        if before is not None:
+            for low, high in pieces(valid):
+                device.copy_within(made.address + low, before.address + low, high - low)  # type: ignore[attr-defined]
+        with self.memories.lock:
+            self.copies[memory], self.valid[memory] = made, valid
+
+    def give_up_empty(self, memory: int) -> None:
+        """Give up a copy on a device that has nothing of value."""
+        valid = self.valid.get(memory, _NONE)
+        if not isinstance(self.copies.get(memory), Window) and (valid is self.everything or not len(valid)):
+            if valid is self.everything and len(self.valid) == 1:
+                return
+            self.copies.pop(memory, None)
+
+    def _has_room(self, memory: int, some: Spans) -> None:
+        """See to it that there is memory on a device for some bytes."""
+        if isinstance(self.copies.get(memory), Window):
+            self.window_on(memory, some)
+
     def alone(self, memory: int) -> Spans:
         """The bytes that are valid in one memory only."""
         with self.memories.lock:
@@ -302,6 +349,8 @@ class Root:
         if not self.memories.rehearsal:
             host = memory_of(self.address, self.size)
             memory = source if target == HOST else target
+            if target != HOST:
+                self._has_room(memory, some)
             buffer, device = self.copy_on(memory), self.memories.devices[memory - 1]
             for rows in rows_of(some):
                 if target == HOST:
@@ -318,6 +367,7 @@ class Root:
         if not reader.reaches(giver):
             return False
         if not self.memories.rehearsal:
+            self._has_room(target, some)
             theirs, ours = self.copies[source], self.copy_on(target)
             settled = intersection(some, self.settled.get(source, _NONE))
             for after, spans in ((self.memories.marks.get(source), settled), (None, difference(some, settled))):

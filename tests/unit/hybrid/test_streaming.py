@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate, generate, options
+from parakeet_py import accelerate, asdevice, generate, options
+from parakeet_py.call.devices.calls import team_plan_of
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
@@ -147,3 +148,27 @@ def test_what_all_pieces_need_is_brought_once() -> None:
     result, run = on(Team((device,), False), forces, x, bodies)
     assert np.allclose(result, forces.__wrapped__(x, bodies))
     assert run.moved == {(0, 1): x.nbytes + bodies.nbytes, (1, 0): x.nbytes}
+
+
+def test_members_hold_their_parts() -> None:
+    """Arrays of 3.5 times one device's memory on four devices: each has its ranges and halos, and only halos move."""
+    memory, row = 1 << 15, 16 * 8
+    devices = tuple(SimulatedDevice(f"emulated:{next(_names)}", Speed(1e6, 1e9, 1e-6), memory) for _ in range(4))
+
+    @accelerate
+    def relax(x: Any, y: Any) -> None:
+        y[1:-1] = (x[:-2] + x[2:]) * 0.5
+        x[1:-1] = (y[:-2] + y[2:]) * 0.5
+
+    here = np.random.default_rng(1).random((2, 7 * memory // 4 // row, 16))
+    assert here.nbytes == 3.5 * memory
+    with options(check=False):
+        there = [asdevice(one, Team(devices, cpu=False)) for one in here]
+        plan = team_plan_of(relax._dispatcher.compiled_for_normal(tuple(here)))
+        for step in range(7):
+            relax(*there)
+            relax.__wrapped__(*here)
+            if step:
+                neighbours = {(a, b) for a in range(1, 5) for b in range(1, 5) if abs(a - b) == 1}
+                assert plan.last_run.moved == dict.fromkeys(neighbours, 2 * row)
+        assert all(np.array_equal(np.asarray(one), other) for one, other in zip(there, here, strict=True))
