@@ -6,13 +6,13 @@ iterations in a register, and a loop that has others inside in memory, so that t
 of few iterations pays is a minimum and a branch, or a decrement and a branch for each of them.
 
 Polls are so far apart that they take no time: `_LIGHT` iterations, `_HEAVY` of those that call something, and of loops
-that have others inside `_FIRST` at the beginning (`_NEST` if these have others inside), and then what `pk_poll` makes
-of the time that they took.
+that have others inside `_FIRST` at the beginning (`_NEST` if these have others inside, are `while` loops, or go up to
+an argument: memory does not bound them), and then what `pk_poll` makes of the time that they took.
 
 What ends soon does not poll, nor what memory bounds and is often short: loops of few iterations; those over the
 elements of arrays, in which there are no others; those inside others, unless they go up to an argument, or have loops
-inside themselves and the one around only repeats them, or is over tiles; inner `while` loops that step towards what
-they are compared with. Recursion polls once in so many calls, and the thread pool between the parts of a region.
+inside themselves and the one around only repeats them, or is over tiles or tasks; inner `while` loops that step towards
+what they are compared with. Recursion polls once in so many calls, and the thread pool between the parts of a region.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Poll:
         self.scope = scope
         self.due = scope.f.label("poll")
         self.unlikely = f", !prof {scope.f.module.shared_node(_UNLIKELY)}"
-        self.length = _FIRST if loop is None else _first_length(loop)
+        self.length = _FIRST if loop is None else _first_length(loop, scope.unit.function.params)
         self.adapts = self.length <= _FIRST
         self.state = state or scope.f.alloca("[4 x i64]", 16)
 
@@ -175,9 +175,9 @@ def polls(scope: Scope, loop: Loop) -> bool:
         case _ if not around:
             return length <= _HEAVY or not _goes_over_elements(scope, loop)
         case _ if length <= _FIRST and len(around) == 1:
-            if isinstance(around[0], ir.For) and around[0].kind == "independent":  # as that over tiles
-                return not _goes_over_elements(scope, loop)
-            return _repeats(scope.unit.function, around[0])
+            return _repeats(scope.unit.function, around[0]) or (
+                _is_over_parts(scope, around[0]) and not _goes_over_elements(scope, loop)
+            )
         case _:
             return length > _FIRST and _goes_up_to_an_argument(scope.unit.function, loop, around)
 
@@ -187,6 +187,11 @@ def _repeats(function: ir.Function, loop: Loop) -> bool:
     if isinstance(loop, ir.While) or isinstance(loop.stop, Const):
         return True
     return _goes_up_to_an_argument(function, loop, _inside(loop))
+
+
+def _is_over_parts(scope: Scope, loop: Loop) -> bool:
+    """Is a loop over tiles, or over the tasks of a region?"""
+    return isinstance(loop, ir.For) and (loop.kind == "independent" or _goes_over_elements(scope, loop))
 
 
 def _goes_up_to_an_argument(function: ir.Function, loop: ir.For, others: Iterable[ir.Statement]) -> bool:
@@ -225,12 +230,13 @@ def _is_stepped(loop: ir.While) -> bool:
     return any(all(steps(one) for one in writes if one.cell == cell) for cell in {one.cell for one in writes})
 
 
-def _first_length(loop: Loop) -> int:
-    """How many iterations there are until the first poll."""
+def _first_length(loop: Loop, arguments: Sequence[Var] = ()) -> int:
+    """How many iterations there are until the first poll; loops inside that go up to arguments may be very long."""
     inside = list(_inside(loop))
     long = [one for one in inside if isinstance(one, Loop) and _is_longer(one, _SHORT)]
     if long:
-        return _NEST if any(map(has_long_loops, long)) else _FIRST
+        unknown = any(isinstance(one, ir.While) or one.stop in arguments or has_long_loops(one) for one in long)
+        return _NEST if unknown else _FIRST
     return _HEAVY if any(isinstance(one, _CALLS) for one in inside) else _LIGHT
 
 

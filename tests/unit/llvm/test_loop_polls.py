@@ -169,6 +169,11 @@ LOOPS = {
             return y
         short, long = (2, x), (10**9, np.arange(1000.0))
         """,
+    "tasks": """
+        def f(n, x):
+            return [sum(x[j] * i for j in range(len(x))) for i in range(n)]
+        short, long = (5, x), (10**7, np.arange(10000.0))
+        """,
     "calls handed back": """
         def f(n, x):
             s = 0

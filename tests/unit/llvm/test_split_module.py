@@ -92,7 +92,7 @@ def test_code_in_parts_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> N
         counts.append(len(parts))
         return parts
 
-    monkeypatch.setattr(compiler, "divide", counted)
+    monkeypatch.setattr(dividing, "divide", counted)
     monkeypatch.setattr(dividing, "LEAST", 40)
     monkeypatch.setattr(config, "available_cpus", lambda: 4)
     x, k = arguments()
@@ -113,7 +113,7 @@ def test_code_in_parts_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_part_that_llvm_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     good = "define void @f() { ret void }"
     for parts in ([good, "this is no IR"], ["this is no IR", good]):
-        monkeypatch.setattr(compiler, "divide", lambda text, most, parts=parts: parts)
+        monkeypatch.setattr(dividing, "divide", lambda text, most, parts=parts: parts)
         with pytest.raises(CodegenError, match="LLVM refuses the generated code"):
             compiler.compile_divided(good, 2)
 
@@ -181,7 +181,7 @@ def test_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(compiler, "divide", lambda text, most: [SECOND, FIRST])
+    monkeypatch.setattr(dividing, "divide", lambda text, most: [SECOND, FIRST])
     parts = object_loader.separate(compiler.compile_divided("", 2))
     assert ["one" in object_loader._defined_symbols(one) for one in parts] == [True, False]
 
