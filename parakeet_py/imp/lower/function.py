@@ -16,7 +16,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from parakeet_py.base import routines
+from parakeet_py.base import exact_loops, routines
 from parakeet_py.base.grammar import rebuild
 from parakeet_py.base.types import BOOL, INT64, PYINT, Array, Scalar, Type
 from parakeet_py.imp import ir as imp
@@ -24,7 +24,7 @@ from parakeet_py.imp.lower import compress, control, reductions, scans, scatter
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.map import lower_map
 from parakeet_py.imp.lower.timed_kernels import timed
-from parakeet_py.imp.schedule.blocked_loops import has_loops, in_blocks
+from parakeet_py.imp.schedule import blocked_loops
 from parakeet_py.imp.schedule.fused_checks import Run, lower_run, run_at
 from parakeet_py.imp.storage import reference_counts
 from parakeet_py.imp.storage.may_alias import find_roots
@@ -80,6 +80,12 @@ def _of_library(function: typed.Function, library: Mapping[str, imp.Function]) -
     return known[1]
 
 
+def _has_exact_loops(block: imp.Block) -> bool:
+    """Whether NumPy's own loops compute something, which they do in blocks."""
+    lets = (one.rhs for one in imp.walk(block) if isinstance(one, imp.Let))
+    return any(isinstance(rhs, typed.Prim) and exact_loops.is_loop(rhs.name) for rhs in lets)
+
+
 def _managed(
     function: typed.Function,
     caller: Lowering | None,
@@ -89,8 +95,8 @@ def _managed(
     """The loops of a function or, with the failures of its caller, of a procedure."""
     lo, results = _lowered(function, {}, caller, library, timed)
     body = imp.Block(tuple(lo.sink))
-    if has_loops(body):
-        body = in_blocks(body, find_roots(body, function.params, function.disjoint))
+    if _has_exact_loops(body):
+        body = blocked_loops.in_blocks(body, find_roots(body, function.params, function.disjoint))
     body, results = reuse(body, results)
     body = reference_counts.manage(body, results)
     return lo, body, results, find_roots(body, function.params, function.disjoint)

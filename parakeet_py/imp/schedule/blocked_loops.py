@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from parakeet_py.base import exact_loops
 from parakeet_py.base.grammar import rebuild, with_blocks
 from parakeet_py.base.types import INT64, Array, itemsize
 from parakeet_py.frontend.ssa import Pos
@@ -35,14 +34,6 @@ from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Var, View, ViewA
 
 BYTES = 24 << 10  # of all buffers of a loop
 MOST, LEAST = 1024, 64  # turns of a block
-
-
-def has_loops(block: Block) -> bool:
-    """Whether there is anything to do."""
-    return any(
-        isinstance(statement, Let) and isinstance(statement.rhs, Prim) and exact_loops.is_loop(statement.rhs.name)
-        for statement in ir.walk(block)
-    )
 
 
 def in_blocks(block: Block, roots: Roots) -> Block:
