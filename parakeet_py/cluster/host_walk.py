@@ -156,6 +156,8 @@ class HostWalk:
             elif isinstance(value, LazyArray):
                 live.update(dict.fromkeys(value.root.keys.values()))
                 live.update(dict.fromkeys(value.root.counts or ()))
+                extents = [one for one in (*value.shape, *value.root.shape) if isinstance(one, LazyScalar)]
+                live.update((one.key, None) for one in extents if not one.known)
         values = self.graph.values([*(one.key for one in wanted), *more, *self.checks], list(live))
         for one, value in zip(wanted, values, strict=False):
             one.settle(value)
@@ -199,7 +201,7 @@ class HostWalk:
 
     def lazy(self, kind: Scalar, name: str, function: Any, *args: Any) -> LazyScalar:
         """A scalar that a task gives."""
-        given = [TaskRef(arg.key) if isinstance(arg, LazyScalar) else arg for arg in args]
+        given = [_given(arg) for arg in args]
         key = self.graph.add((self.graph.prefix(name),), function, *given)
         return LazyScalar(key, kind.dtype, kind.python)
 
@@ -348,7 +350,7 @@ class HostWalk:
         if key is None:
             key = self.graph.add((f"{prefix}-new", *place), kernels.fresh, tuple(hi - lo for lo, hi in box), root.dtype)
         local = tuple(one - lo for one, (lo, _) in zip(at, box, strict=True))
-        given = TaskRef(value.key) if isinstance(value, LazyScalar) else value
+        given = _given(value)
         root.keys = {
             **root.keys,
             place: self.graph.add((prefix, *place), kernels.stored_element, TaskRef(key), local, given),
@@ -359,12 +361,15 @@ class HostWalk:
         self, base: LazyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
     ) -> LazyArray:
         """A view by strides, of an array that is put together for it."""
-        whole = materialized(self, base, together=True)
+        memory = LazyArray.of(base.root)
+        steps = [memory.stride(axis) for axis in range(len(base.starts))]
+        first = offset + sum(start * step for start, step in zip(base.starts, steps, strict=True))
+        whole = materialized(self, memory, together=True)
         made = Root(shape, dtype, itemsize(dtype), tuple((extent,) for extent in shape))
         made.frozen = "stores through strides"
         places = [*whole.root.keys.values()]
         key = self.graph.add(
-            (self.graph.prefix("strided"),), kernels.strided, TaskRef(places[0]), offset, shape, strides, dtype
+            (self.graph.prefix("strided"),), kernels.strided, TaskRef(places[0]), first, shape, strides, dtype
         )
         made.keys = {(0,) * len(shape): key}
         version, source = base.root.version, base
@@ -451,6 +456,13 @@ class HostWalk:
         if not routines.reports(routine.name):
             return []
         return [self.lazy(Scalar("bool"), "failed", kernels.take, TaskRef(key), 0)]
+
+
+def _given(value: Any) -> Any:
+    """A value for a task: what is known is no key any more."""
+    if not isinstance(value, LazyScalar):
+        return value
+    return value.value if value.known else TaskRef(value.key)
 
 
 def _kind(out: Var) -> Scalar:

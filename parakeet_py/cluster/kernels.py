@@ -407,6 +407,8 @@ def _indexed(buffer: np.ndarray[Any, Any], box: Box, slot: ViewSlot) -> np.ndarr
 
 def strided(base: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
     """A view by strides of an array in one chunk, contiguous."""
+    if 0 in shape:
+        return np.empty(shape, dtype)
     flat = np.ascontiguousarray(base).reshape(-1).view(np.uint8)
     return np.array(np.ndarray(shape, dtype, flat, offset, strides), order="C")
 

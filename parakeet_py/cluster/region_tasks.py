@@ -64,6 +64,9 @@ class RegionTasks:
         if isinstance(op, ir.PARALLEL):
             self.indices, extents = space_of(op)
             self.extents = tuple(call.number(self._operand(extent)) for extent in extents)
+        for var, one in self.values.items():  # a round may have been for some
+            if isinstance(one, LazyScalar) and one.known:
+                self.values[var] = one.value
         known: dict[Var, Any] = {
             var: Shaped(one.shape) if isinstance(one, LazyArray) else one
             for var, one in self.values.items()
@@ -231,7 +234,8 @@ class RegionTasks:
         numbers = {id(root): number for number, root in enumerate(roots)}
         snapshots = [stores.snapshot(root) for root in roots]
         kernel, kernel_key = self.call.kernel(function, self._apart(stores))
-        scalars = [var for var in names if isinstance(self.values[var], LazyScalar)]
+        lazy = [value for var in names if isinstance(value := self.values[var], LazyScalar)]
+        scalars = list(dict.fromkeys(value.key for value in lazy))  # the first values of every task
         common = Arguments(filled, tuple(self._slot(var, numbers, scalars) for var in names))
         prefix = self.graph.prefix(type(self.region.op).__name__.lower())
         count = len(filled) + len(function.body.results) + sum(id(root) in stores.roots for root in roots)
@@ -239,10 +243,8 @@ class RegionTasks:
         together, raises = kernel.together, may_fail(function.body)
         for place in itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)):
             inputs = TaskInputs()
-            for var in scalars:
-                value = self.values[var]
-                assert isinstance(value, LazyScalar)
-                inputs.place(value.key)
+            for scalar in scalars:
+                inputs.place(scalar)
             bounds = box_of(self.axes, place)
             specs = [self._window(inputs, snapshot, stores, place, together) for snapshot in snapshots]
             los = tuple([bounds[axis][0] for axis in self.cut])
@@ -278,10 +280,10 @@ class RegionTasks:
             views[id(array.root)] = views.get(id(array.root), 0) + 1
         return all(views.get(root, 1) == 1 for root in stores.roots)
 
-    def _slot(self, var: Var, numbers: Mapping[int, int], scalars: Sequence[Var]) -> ScalarSlot | ViewSlot:
+    def _slot(self, var: Var, numbers: Mapping[int, int], scalars: Sequence[Hashable]) -> ScalarSlot | ViewSlot:
         value = self.values[var]
         if isinstance(value, LazyScalar):
-            return ScalarSlot(None, scalars.index(var))
+            return ScalarSlot(None, scalars.index(value.key))
         if not isinstance(value, LazyArray):
             return ScalarSlot(value)
         window = numbers.get(id(value.root), -1)

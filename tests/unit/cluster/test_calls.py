@@ -380,3 +380,13 @@ def test_small_arrays_that_are_asked_for_many_numbers() -> None:
     with pytest.warns(ClusterWarning, match="gathered in one place"):
         total, left = accelerate(when="now")(by_hand)(in_chunks(values, 20))
     assert total == values.sum() and isinstance(left, da.Array) and not np.asarray(left).any()
+
+
+def test_one_number_in_two_places() -> None:
+    @accelerate(when="now", strict=True)
+    def scaled(x: Any) -> Any:
+        high = x.max()
+        low = high
+        return x * high + low * x[::-1]
+
+    assert same(scaled(in_chunks(V, 30)), V * V.max() + V.max() * V[::-1])
