@@ -267,13 +267,15 @@ class Execution(RegionRuns):
             arg.host if isinstance(arg, SharedArray) else leaving(arg, kind)
             for arg, kind in zip(args, self.plan.opaque_args[site], strict=True)
         ]
-        if routine is not None:
-            leaves: Sequence[Any] = routine.perform(given)
-        else:
-            assert self.callback is not None
-            leaves = self.callback(site, given)
-        for root in changed:
-            root.wrote_all(HOST)
+        try:
+            if routine is not None:
+                leaves: Sequence[Any] = routine.perform(given)
+            else:
+                assert self.callback is not None
+                leaves = self.callback(site, given)
+        finally:  # what Python has stored before it raised an exception is there, too
+            for root in changed:
+                root.wrote_all(HOST)
         same = {id(host): arg for arg, host in zip(args, given, strict=True) if isinstance(arg, SharedArray)}
         kinds = self.plan.opaque_outs[site]
         return [

@@ -240,3 +240,31 @@ def test_memory_of_ours_shown_by_another_library() -> None:
             theirs.address = ours.on(theirs.owner).address
             smear(ours, theirs)
             assert np.asarray(ours).tolist() == [0, 0, 2, 4]
+
+
+def _stores_and_raises(a: Any, k: int) -> Any:
+    a[0] += 1
+    if k > 1:
+        raise MemoryError
+    return exec("pass")
+
+
+def raises_after_stores(a: Any) -> Any:
+    total = 0.0
+    for k in range(3):
+        total += (a * 2).sum()
+        _stores_and_raises(a, k)
+    return total
+
+
+@pytest.mark.parametrize(("place", "make"), MAKERS[:4])
+def test_stores_before_an_exception_of_pythons(place: str, make: Callable[..., Any]) -> None:
+    """What an operation that is handed back has stored before it raises is in the array, wherever that lives."""
+    here = np.arange(5.0)
+    with options(**PLACES[place]):
+        there, work, more = make(here), accelerate(raises_after_stores), accelerate(lambda a: a + 1)
+        for _ in range(3):
+            for function, array in ((work, there), (raises_after_stores, here)):
+                with pytest.raises(MemoryError):
+                    function(array)
+            assert np.array_equal(np.asarray(more(there)), here + 1)
