@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from parakeet_py.base.config import Config
-from parakeet_py.base.errors import ClusterWarning, GatherLimitError, TooManyRounds, UnsupportedError
+from parakeet_py.base.errors import ClusterWarning, GatherLimitError, TooManyRounds, UnsupportedError, advised
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.cluster.arrays import Root
 from parakeet_py.cluster.graph import Graph
@@ -46,7 +46,7 @@ class CallSettings:
         if nbytes > QUIET and line not in self._told:
             self._told.add(line)
             text = f"line {line} of {name} cannot be cut along its chunks: {nbytes} bytes are gathered in one place"
-            warnings.warn(ClusterWarning(text), stacklevel=user_level())
+            warnings.warn(ClusterWarning(advised(text)), stacklevel=user_level())
 
     def check_rounds(self, name: str, filename: str, graph: Graph) -> None:
         """The client is about to wait for one more number.

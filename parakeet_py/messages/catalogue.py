@@ -40,6 +40,22 @@ CATALOGUE: Final = (
         "results are right and on the device; register a body for the function, or compute with numpy.asarray(x)",
     ),
     Entry(
+        "roofline",
+        "Kernels that cannot be timed",
+        (r"kernels are timed by clock_gettime, which is not here", r"the call is not compiled: .*"),
+        "f.explain(*args) says what the kernels are and why a call is not compiled; times are measured on Linux",
+    ),
+    Entry(
+        "gathered",
+        "Dask arrays that are put together in one place",
+        (
+            r".*: they are gathered in one place, where the call runs as on NumPy arrays",
+            r"line .* cannot be cut along its chunks: .* bytes are gathered in one place",
+            r"line .* needs .* bytes of an array in one place, more than gather_limit=.*",
+        ),
+        "results are right; rechunk such that the axis the line works along is in one chunk, or raise gather_limit",
+    ),
+    Entry(
         "setting-name",
         "Environment variables that are no settings",
         (r"the environment variable \S+ is no setting of parakeet_py; .*",),

@@ -25,6 +25,7 @@ from parakeet_py.base.errors import (
     NotObservedError,
     TooManyRounds,
     UnsupportedError,
+    advised,
 )
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
@@ -151,7 +152,7 @@ def _gathered(dispatcher: Dispatcher, args: tuple[Any, ...], reason: str) -> Any
     import dask.array as da
 
     text = f"{reason}: they are gathered in one place, where the call runs as on NumPy arrays"
-    warnings.warn(ClusterWarning(text), stacklevel=user_level())
+    warnings.warn(ClusterWarning(advised(text)), stacklevel=user_level())
     lazy = list({id(one): one for one in leaves_of(args) if class_is_of_dask(type(one))}.values())
     values = [np.array(value) for value in dask.compute(*lazy)]
     known = {id(array): value for array, value in zip(lazy, values, strict=True)}

@@ -79,7 +79,7 @@ def _refusal(code: CodeType, message: str, position: ast.AST | None) -> Unsuppor
 
 def _body(code: CodeType, around: frozenset[str]) -> tuple[list[ast.stmt], ast.arguments]:
     if code.co_flags & _ASYNC:
-        raise Unknown("`async`")
+        raise Unknown("`async` cannot be accelerated")
     own = {*code.co_varnames, *code.co_cellvars}
     visible = (around | own) - {".0"}
     body = tidied(structured(blocks(code, lambda inner: _body(inner, frozenset(visible)))))
