@@ -210,10 +210,11 @@ def boundaries(
     for root, forms in _by_root(space, reads):
         offer(root, forms, root.nbytes)
     found = []
+    hinted = any(candidates.values())  # what reads chunks needs no hint; else one axis gets one
     for axis, extent in enumerate(space.extents):
         offers = [inner for _, inner in sorted(candidates.get(axis, ()), key=lambda one: -one[0])]
-        if axis in candidates and not offers and extent in hints:
-            offers = [[*hints[extent]]]
+        if axis in candidates and not hinted and extent in hints:
+            offers, hinted = [[*hints[extent]]], True
         chosen: list[int] = []
         for inner in offers:
             chosen = _merged(chosen, inner, extent)
