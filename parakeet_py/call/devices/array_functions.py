@@ -239,8 +239,20 @@ def statement(text: str, *operands: Any) -> Any:
 
 def _index(form: _Form, key: Any) -> str:
     keys = key if type(key) is tuple else (key,)
-    texts = [form.text(np.asarray(one) if type(one) in (list, tuple) else one) for one in keys]
+    texts = [form.text(_index_array(one) if type(one) in (list, tuple) else one) for one in keys]
     return ", ".join(texts) + ("," if type(key) is tuple and len(texts) == 1 else "")
+
+
+def _index_array(items: Sequence[Any]) -> Any:
+    array = np.asarray(items)
+    return array if array.size else array.astype(np.intp)  # nothing is an index, too
+
+
+def _index_arrays(key: Any) -> Any:
+    """An index with arrays for lists, which mean others than tuples do."""
+    if type(key) is tuple:
+        return tuple([_index_array(one) if type(one) in (list, tuple) else one for one in key])
+    return _index_array(key) if type(key) is list else key
 
 
 @hidden
@@ -254,12 +266,22 @@ def taken(array: DeviceArray, key: Any) -> Any:
 @hidden
 def put(array: DeviceArray, key: Any, value: Any) -> None:
     """Assign to elements by an index that has arrays in it."""
-    given = _operand(value)
-    if given is NotImplemented:
-        raise TypeError(f"{type(value).__name__} cannot be stored into an array on a device")
     form = _Form()
-    text = f"{form.add(array)}[{_index(form, key)}] = {form.add(given)}"
+    text = f"{form.add(array)}[{_index(form, key)}] = {form.add(_storable(value, array.dtype))}"
     _run(None, text, form.arguments)
+
+
+@hidden
+def assign(array: DeviceArray, value: Any) -> None:
+    """Assign to all elements."""
+    _run(None, "a0[...] = a1", [array, _storable(value, array.dtype)])
+
+
+@hidden
+def _storable(value: Any, dtype: np.dtype[Any]) -> Any:
+    """What is stored, as an argument: texts, None, fractions are what NumPy makes of them, or its exception."""
+    given = _operand(value)
+    return np.asarray(value, dtype) if given is NotImplemented else given
 
 
 # ---- functions of NumPy ----------------------------------------------------------------------------------------------
@@ -280,7 +302,8 @@ def ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, An
     _refuse_host(f"numpy.{ufunc.__name__}", outs)
     if method == "at":
         _refuse_host(f"numpy.{ufunc.__name__}.at", inputs[:1])
-    given = [value if place and method in ("at", "reduceat") else _operand(value) for place, value in enumerate(inputs)]
+    indexed = method in ("at", "reduceat")
+    given = [_index_arrays(x) if indexed and place == 1 else _operand(x) for place, x in enumerate(inputs)]
     if any(value is NotImplemented for value in given):
         return NotImplemented
     if len(outs) == 1:

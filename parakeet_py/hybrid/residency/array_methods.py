@@ -42,6 +42,9 @@ class Operations(Protocol):
     def put(self, array: Any, key: Any, value: Any) -> None:
         """Assign to elements by an index that has arrays in it."""
 
+    def assign(self, array: Any, value: Any) -> None:
+        """Assign to all elements."""
+
     def namespace(self, array: Any, version: str | None) -> Any:
         """The functions of the array API standard."""
 
@@ -166,7 +169,7 @@ class ArrayMethods:
         if view is None:
             operations().put(self, key, value)
         elif not (type(value) is type(self) and view.is_same(value)):  # as after `x[k] += y`
-            operations().statement("a0[...] = a1", view, value)
+            operations().assign(view, value)
 
     def _basic(self, key: Any) -> Any:
         """The view that a basic index means; None if the index is none."""
@@ -268,11 +271,16 @@ class ArrayMethods:
         operations().statement(f"a0.sort({operator.index(axis)})", self)
 
     all, any, argmax, argmin, argsort = map(_method, (np.all, np.any, np.argmax, np.argmin, np.argsort))
-    argpartition, choose, clip, conj = map(_method, (np.argpartition, np.choose, np.clip, np.conjugate))
+    argpartition, choose, clip = map(_method, (np.argpartition, np.choose, np.clip))
     cumprod, cumsum, dot, max, mean, min = map(_method, (np.cumprod, np.cumsum, np.dot, np.max, np.mean, np.min))
     nonzero, prod, put, repeat, round = map(_method, (np.nonzero, np.prod, np.put, np.repeat, np.round))
     searchsorted, std, sum, take = map(_method, (np.searchsorted, np.std, np.sum, np.take))
     trace, var = map(_method, (np.trace, np.var))
+
+    def conj(self) -> Any:
+        """The array itself where it is real, whatever its dtype, as NumPy's method gives (np.conj makes a copy)."""
+        return operations().function(np.conjugate, (self,), {}) if self.dtype.kind == "c" else self
+
     conjugate = conj
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:

@@ -117,6 +117,7 @@ np.add.accumulate(i, axis=1); (np.multiply.outer(h, i[0]), np.subtract.outer(k, 
 np.add.reduce(x, axis=0, out=h)
 np.add.reduce(x, axis=0, out=t[0], where=b, initial=5.0); t
 np.add.at(x, (k, 1), 2.0); x
+np.add.at(x, [0, 0], 1); np.subtract.at(i, ([1, 1, 0], k), [1, 2, 3]); (x, i, np.add.reduceat(h, [0, 2]))
 np.modf(x); (np.frexp(h), np.signbit(x), np.logical_and(b, i))
 np.matmul(x, t.T)
 np.add(x, t[0, :2])
@@ -164,6 +165,10 @@ x[...] = i; n[()] = 4; u[1] = 30.7; (x, n, u)
 u[1] = 300.7
 x[1:] = x[:-1]; x.T[0] = 9; x.real = 1; z.imag = 0; (x, z)
 x[:, :] = np.ones((2, 2))
+x[0, 1] = '3.5'; x[1] = None; i[2] = '7'; x[k[:1]] = ['1', '2', '3', '4']; (x, i)
+x[[]] = 5; np.add.at(x, [], 1); (x[[]], x[:, []], x)
+x[0] = 'a'
+i[b] = 'a'
 x[k + 5]
 x[[0, 9]] = 1
 """.strip().splitlines()
@@ -172,6 +177,7 @@ METHODS = """
 (x.sum(0), x.max(axis=1), i.min(), x.argmax(1), b.any(), b.all(axis=0), i.prod(0), i.cumsum(), x.round(1), x.clip(0, 2))
 (x.astype('f4'), x.astype(int), i.astype(complex), x.astype(bool), x.copy(), t.copy('F'), t.flatten(), u.flatten('F'))
 (x.dot(t.T), x.trace(), h.repeat(2), x.take([0, 1]), x[0].searchsorted(1.0), x.nonzero(), x.compress([1, 0], axis=1))
+y = x.conj(); y += 1; (x, z.conj(), z.conjugate(), b.conj(), np.conj(b), i.conjugate())
 x.sort(0); t.fill(2); i.put([1], 50); (x, t, i)
 (x.tolist(), x.item(3), x.item(-1), n.item(), x.item(1, 2), len(x), x.nbytes, x.itemsize, x.strides, 1.5 in n, 99 in i)
 (float(n), int(i[0, 1]), complex(z[0, 0]), bool(x[0, 0] < 0), [5, 6, 7][k[0]], f"{n:.2f}", range(10)[k[0]])
