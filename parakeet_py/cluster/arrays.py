@@ -49,6 +49,7 @@ class Root:
     given : the argument that it is, if it is one
     name : what the argument is called
     frozen : why nothing can be stored
+    source : the array that it is another form of, if it is
     refresh : brings chunks from the array that it is another form of, if that has changed
     wrote : takes chunks that have been stored back to it
     whole_key : the key of all of it in one, and the version of which it is
@@ -62,6 +63,7 @@ class Root:
         self.given: Any = None
         self.name = ""
         self.frozen = ""
+        self.source: Root | None = None
         self.refresh: Callable[[], None] | None = None
         self.wrote: Callable[[], None] | None = None
         self.whole_key: tuple[int, Hashable] | None = None

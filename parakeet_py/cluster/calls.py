@@ -38,9 +38,9 @@ class ClusterCall:
         self, plan: ClusterPlan, leaves: Sequence[Any], names: Sequence[str], settings: CallSettings, seed: Any
     ) -> None:
         self.plan, self.settings = plan, settings
-        token = tokenize(seed, settings.chunk_bytes, *leaves)[:12]
-        self.graph = Graph(plan.name, token)
+        self.graph = Graph(plan.name, tokenize(seed, plan.identity, settings.chunk_bytes, _same(leaves), *leaves))
         self.entered: dict[int, Root] = {}
+        self.overlapping = _overlapping(leaves)
         self.leaves = list(leaves)
         hints: dict[int, list[int]] = {}
         values = [self._enter(*one, hints) for one in zip(leaves, plan.function.params, names, strict=True)]
@@ -69,6 +69,8 @@ class ClusterCall:
             array = da.from_array(leaf, chunks=chunks or -1, name=None if leaf.nbytes <= SMALL else False)
         root = Root(array.shape, array.dtype.name, array.dtype.itemsize, array.chunks)
         root.given, root.name = leaf, name
+        if id(leaf) in self.overlapping:
+            root.frozen = "stores into arrays that share memory with others"
         self.graph.read(array)
         for place in itertools.product(*(range(len(extents)) for extents in array.chunks)):
             root.keys[place] = (array.name, *place)
@@ -153,3 +155,18 @@ class ClusterCall:
                 keys[place] = self.graph.add(
                     (f"{prefix}-{number}", *place), kernels.after, TaskRef(key), *map(TaskRef, left)
                 )
+
+
+def _same(leaves: Sequence[Any]) -> tuple[int, ...]:
+    """For each array the first one that is the same object: stores into it show wherever it is given, but not in
+    another of the same name."""
+    first: dict[int, int] = {}
+    arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray | da.Array)]
+    return tuple(first.setdefault(id(array), number) for number, array in enumerate(arrays))
+
+
+def _overlapping(leaves: Sequence[Any]) -> set[int]:
+    """The ids of NumPy arrays that may have memory in common with another leaf."""
+    arrays = list({id(leaf): leaf for leaf in leaves if isinstance(leaf, np.ndarray) and leaf.size}.values())
+    pairs = [pair for pair in itertools.combinations(arrays, 2) if np.may_share_memory(*pair)]
+    return {id(array) for pair in pairs for array in pair}

@@ -156,6 +156,10 @@ class HostWalk:
             elif isinstance(value, LazyArray):
                 live.update(dict.fromkeys(value.root.keys.values()))
                 live.update(dict.fromkeys(value.root.counts or ()))
+                source = value.root.source
+                while source is not None:  # it may have changed since
+                    live.update(dict.fromkeys(source.keys.values()))
+                    source = source.source
                 extents = [one for one in (*value.shape, *value.root.shape) if isinstance(one, LazyScalar)]
                 live.update((one.key, None) for one in extents if not one.known)
         values = self.graph.values([*(one.key for one in wanted), *more, *self.checks], list(live))
@@ -291,7 +295,9 @@ class HostWalk:
             case ir.Reshape(base, extents):
                 return reshaped(self, self.ready(self._array(base)), self._ints(extents))
             case ir.Stride(array, axis):
-                return self.ready(self._array(array)).stride(axis)
+                found = self.ready(self._array(array))
+                self._in_order(found.root)
+                return found.stride(axis)
             case ir.Strided(base, offset, extents, strides):
                 return self._strided(
                     self.ready(self._array(base)),
@@ -357,10 +363,24 @@ class HostWalk:
         }
         root.changed()
 
+    def _in_order(self, root: Root) -> None:
+        """Strides are those of an array in C order.
+
+        Raises
+        ------
+        UnsupportedError
+            It is an argument that is not.
+        """
+        if isinstance(root.given, np.ndarray) and not root.given.flags.c_contiguous:
+            raise UnsupportedError(
+                f"{self.plan.name} asks for the strides of {root.name}, which is not in C order", self.plan.filename
+            )
+
     def _strided(
         self, base: LazyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
     ) -> LazyArray:
         """A view by strides, of an array that is put together for it."""
+        self._in_order(base.root)
         memory = LazyArray.of(base.root)
         steps = [memory.stride(axis) for axis in range(len(base.starts))]
         first = offset + sum(start * step for start, step in zip(base.starts, steps, strict=True))
@@ -384,7 +404,7 @@ class HostWalk:
                 made.keys = again.root.keys
                 made.version += 1
 
-        made.refresh = refresh
+        made.source, made.refresh = source.root, refresh
         return LazyArray.of(made)
 
     # ---- regions -----------------------------------------------------------------------------------------------------

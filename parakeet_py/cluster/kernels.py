@@ -27,7 +27,7 @@ from parakeet_py.typed_ir.interpret import format_failure
 from parakeet_py.typed_ir.ir import Failure, Function
 
 Box = tuple[tuple[int, int], ...]
-FORMAT = 1  # of what travels
+FORMAT = 2  # of what travels
 
 
 class ScalarSlot(NamedTuple):
@@ -96,10 +96,11 @@ class Kernel:
     ----------
     function : the part
     together : arrays with several axes have to be contiguous in their windows, as the part knows how rows lie
+    identity : what it is, the same in every process
     """
 
-    def __init__(self, function: Function, config: Config, together: bool = False) -> None:
-        self.function, self.config, self.together = function, config, together
+    def __init__(self, function: Function, config: Config, together: bool, identity: str) -> None:
+        self.function, self.config, self.together, self.identity = function, config, together, identity
         self._native: HostPart | None = None
         self._lock = threading.Lock()
 
@@ -114,7 +115,7 @@ class Kernel:
     def __reduce__(self) -> tuple[Any, ...]:
         config = self.config
         flags = {"contract": config.contract, "fastmath": config.fastmath, "check": config.check}
-        state = self.function, flags, self.together, disk_cache.digest(), self.native().code
+        state = self.function, flags, self.together, self.identity, disk_cache.digest(), self.native().code
         return _arrived, (FORMAT, package_key(), state)
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
@@ -142,13 +143,13 @@ def _arrived(version: int, package: str, state: tuple[Any, ...]) -> Kernel:
         raise ParakeetError(
             "this worker runs another version of parakeet_py than the client: install the same one everywhere"
         )
-    function, flags, together, environment, code = state
+    function, flags, together, identity, environment, code = state
     assert isinstance(code, MachineCode)
-    known = code.object_bytes, together
+    known = identity, code.object_bytes  # equal code may stand for other messages
     with _here_lock:
         if known in _here:
             return _here[known]
-        kernel = Kernel(function, Config(**flags), together)
+        kernel = Kernel(function, Config(**flags), together, identity)
         if environment == disk_cache.digest():
             kernel._native = HostPart(function, kernel.config, code)
         if len(_here) >= MOST:

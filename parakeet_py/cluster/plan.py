@@ -9,6 +9,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base.config import Config
 from parakeet_py.cluster.kernels import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart, block_part
 from parakeet_py.hybrid.partition.regions import Region, cut_regions
@@ -16,7 +17,7 @@ from parakeet_py.hybrid.partition.tasks import Group
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.hybrid.residency.windows import spread
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.print import format_function
+from parakeet_py.typed_ir.print import lines_of
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.plan.compiled import Compiled
@@ -28,6 +29,7 @@ class ClusterPlan:
     Attributes
     ----------
     function : the host part
+    identity : what has been compiled, and how: the same in every process
     sites, first : regions and groups of tasks, and the number of the first among the opaque calls of the host part
     routines : NumPy's compiled loops, by the numbers of their calls
     """
@@ -36,6 +38,7 @@ class ClusterPlan:
         function, self.routines = as_calls(compiled.typed, team=True)
         self.function, self.sites, self.first = cut_regions(function)
         self.config = compiled.config
+        self.identity = identity_of(compiled.typed, self.config)
         self.name, self.filename = compiled.typed.name, compiled.function.__code__.co_filename
         self._lock = threading.RLock()
         self._parts: dict[Any, BlockPart] = {}
@@ -65,14 +68,26 @@ class ClusterPlan:
                 loose = spread(function)
                 chosen = replace(function if loose is None else loose, disjoint=apart)
                 together = loose is None and any(getattr(param.type, "rank", 0) > 1 for param in function.params)
-                self._kernels[key] = Kernel(chosen, self.config, together), f"{function.name}-code-{_digest(chosen)}"
+                identity = identity_of(chosen, self.config, together)
+                kernel = Kernel(chosen, self.config, together, identity)
+                self._kernels[key] = kernel, f"{function.name}-code-{identity}"
             return self._kernels[key]
 
 
-def _digest(function: ir.Function) -> str:
-    """What a function is, whatever the numbers of its variables."""
+# a variable, or what is quoted, where nothing is one; numbers begin with a digit
+_NAMES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.])(?P<name>[^\W\d][\w.]*?)\.(?P<number>\d+)\b""")
+
+
+def identity_of(function: ir.Function, config: Config, *more: object) -> str:
+    """A digest of a function, whatever the numbers of its variables, of places in the source, which errors name, and of
+    what else its machine code depends on."""
     numbers: dict[str, int] = {}
-    text = re.sub(
-        r"\.(\d+)\b", lambda found: f".{numbers.setdefault(found[1], len(numbers))}", format_function(function)
-    )
-    return blake2b(f"{text} {function.disjoint}".encode(), digest_size=8).hexdigest()
+
+    def renumbered(found: re.Match[str]) -> str:
+        if found["number"] is None:
+            return found[0]
+        return f"{found['name']}.{numbers.setdefault(found['number'], len(numbers))}"
+
+    lines = [f"{_NAMES.sub(renumbered, line.text)} {line.pos}" for line in lines_of(function)]
+    chosen = config.contract, config.fastmath, config.check, function.disjoint, *more
+    return blake2b(f"{lines} {chosen}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -43,7 +43,7 @@ def reshaped(call: Any, base: LazyArray, shape: Sequence[int]) -> LazyArray:
         version = base.root.version
 
     refresh()
-    made.refresh = refresh
+    made.source, made.refresh = base.root, refresh
     if whole:
         made.wrote = wrote
         made.frozen = base.root.frozen

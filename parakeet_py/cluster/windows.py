@@ -60,7 +60,7 @@ class Windows:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.moved = 0
-        self._pieces: dict[Any, list[tuple[Hashable, Box, tuple[int, ...]]]] = {}
+        self._pieces: dict[Any, tuple[Any, list[tuple[Hashable, Box, tuple[int, ...]]]]] = {}
 
     def spec(
         self, inputs: TaskInputs, snapshot: Snapshot, boxes: Sequence[Box], written: bool, old: bool
@@ -86,8 +86,9 @@ class Windows:
         what = (id(snapshot.keys), *boxes)
         found = self._pieces.get(what)
         if found is None:
-            found = self._pieces[what] = self._cut_out(snapshot, boxes)
-        return found
+            # the chunks are held, so that no others get their id
+            found = self._pieces[what] = snapshot.keys, self._cut_out(snapshot, boxes)
+        return found[1]
 
     def _cut_out(self, snapshot: Snapshot, boxes: Sequence[Box]) -> list[tuple[Hashable, Box, tuple[int, ...]]]:
         bounds = snapshot.bounds

@@ -390,3 +390,48 @@ def test_one_number_in_two_places() -> None:
         return x * high + low * x[::-1]
 
     assert same(scaled(in_chunks(V, 30)), V * V.max() + V.max() * V[::-1])
+
+
+def test_arrays_that_are_the_same_or_only_named_so() -> None:
+    @accelerate(when="now")
+    def stored(a: Any, b: Any) -> Any:
+        a += 1
+        return a + b
+
+    one, x, y = da.arange(12.0, chunks=4), da.arange(12.0, chunks=4), da.arange(12.0, chunks=4)
+    assert one.name == x.name == y.name
+    twice, once = dask.compute(stored(one, one), stored(x, y))
+    assert np.array_equal(twice, 2 * np.arange(1.0, 13)) and np.array_equal(once, 2 * np.arange(12.0) + 1)
+
+
+def test_numpy_arrays_that_share_memory() -> None:
+    @accelerate(when="now")
+    def stored(a: Any, b: Any) -> Any:
+        a[:] = 1
+        return b.sum()
+
+    values = np.arange(12.0)
+    with options(engine="dask", chunks=32):
+        assert stored(values[1:], values[:-1]) == 10
+
+
+def test_strides_of_numpy_arrays_in_another_order() -> None:
+    @accelerate(when="now")
+    def corner(a: Any) -> Any:
+        return np.lib.stride_tricks.as_strided(a, (2, 2), (a.strides[0], a.strides[1])) + 1
+
+    values = np.asfortranarray(np.arange(12.0).reshape(3, 4))
+    with options(engine="dask", chunks=32):
+        assert np.array_equal(corner(values), values[:2, :2] + 1)
+
+
+def test_forms_of_arrays_that_have_changed_before_a_round() -> None:
+    def flat(x: Any) -> Any:
+        a = x.copy()
+        r = a.reshape(12)
+        a[0, 0] = 5.0
+        a[1] += 7
+        return r * 2 if x.sum() > 3 else r * 3
+
+    values = np.arange(12.0).reshape(3, 4)
+    assert same(accelerate(when="now", strict=True)(flat)(in_chunks(values, 2)), flat(values))
