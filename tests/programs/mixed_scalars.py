@@ -1,6 +1,7 @@
 """Names that hold scalars of different types on different paths, in results, stores, indices, containers and tests."""
 
 import math
+import operator
 
 import numpy as np
 
@@ -130,6 +131,13 @@ def sum_of_a_list(x, k):
     if k:
         v = 1000
     return sum([v, v]), v + v, sum([v], 0.5)
+
+
+@program([(1j, arr("f8", 4), 3), (1j, arr("f8", 4), 0), (2, arr("f4", 3), 3), (2j, arr("f8", 0), 3)])
+def complex_beside_float64(c, x, k):
+    start = c if k > 2 else bool(k)
+    items = [c] * len(x)
+    return sum(x, start), sum([v for v in x], c), sum((v * 2 for v in x), start), list(map(operator.add, items, x)), start
 
 
 @program(

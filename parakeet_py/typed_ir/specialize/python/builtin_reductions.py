@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, is_complex, is_float
+from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, is_complex, is_float
 from parakeet_py.library.reductions.ufunc_methods import compensates
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
@@ -156,8 +156,9 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
     python = array_lists.is_of_python(value)
     if total == py(0) and not python:
         return s.call_library("python_sum_rows", [array])
-    if array.rank == 1 and isinstance(total, ScalarV):
-        return _sum_of_numbers(s, array, total, python)
+    if array.rank == 1 and isinstance(total, ScalarV | TaggedScalar):
+        (result,) = tagged_scalars.each(s, (total,), lambda one: [_sum_of_numbers(s, array, one, python)])
+        return result
     if array.rank:
         some = s.builder.prim("gt", array.extents[0], ir.Const(0, PYINT), type=PYBOOL)
         s.check(some, "Deoptimize", "the sum of no rows is the start")
@@ -192,13 +193,17 @@ def _is_plain(value: Value) -> bool:
     return isinstance(value, ScalarV) and value.type in (PYINT, PYFLOAT)
 
 
-def _sum_of_numbers(s: Context, array: ArrayV, total: ScalarV, python: bool) -> Value:
+def _sum_of_numbers(s: Context, array: ArrayV, total: Value, python: bool) -> Value:
     """The numbers of an array added to `total` one after another; `python`: they are Python's.
 
-    What there is none of leaves `total` as it is, also its type. From the first addition on the type stays.
+    What there is none of leaves `total` as it is, also its type. From the first addition on the type stays. Python's
+    complex numbers take a float64 for the Python float that it is as well.
     """
     b = s.builder
-    number = Static(_NUMBERS[np.dtype(array.dtype).kind] if python else None)
+    if not isinstance(total, ScalarV):
+        raise s.hand_back("sum() from what is no number")
+    as_float = total.type == PYCOMPLEX and array.dtype == "float64"
+    number = Static(_NUMBERS[np.dtype(array.dtype).kind] if python or as_float else None)
 
     def added(begin: int, so_far: Value) -> Value:
         compensated = python and is_float(array.dtype) and _is_plain(total) and _is_float(so_far)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
+from parakeet_py.typed_ir.specialize.python.operators import beside_complex
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import DictV, ScalarV, Static, TupleV, Value, lift
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def _binary(name: str) -> Callable[..., Value]:
     def handle(s: Context, left: Value, right: Value) -> Value:
-        return s.binary(name, left, right)
+        return s.binary(name, left, beside_complex(s, name, left, right))  # the user's, wherever it is called
 
     return handle
 

@@ -92,7 +92,7 @@ def binary_operator(s: Context, op: str, left: Value, right: Value) -> Value:
         raise s.unsupported(f"{op} of {s.describe(left)} and {s.describe(right)}")
     if op == "matmul":
         return s.call(Static(np.matmul), [left, right], {})
-    return binary(s, op, left, beside_complex(s, op, left, right))
+    return binary(s, op, left, right if s.frame.namespace.trusted else beside_complex(s, op, left, right))
 
 
 def beside_complex(s: Context, op: str, left: Value, right: Value) -> Value:
@@ -100,7 +100,7 @@ def beside_complex(s: Context, op: str, left: Value, right: Value) -> Value:
     Python float that it is as well, and give a Python number."""
     number = isinstance(left, ScalarV) and left.python and left.dtype == "complex128"
     if number and op in _OF_COMPLEX and isinstance(right, ScalarV) and right.type == Scalar("float64"):
-        return right if s.frame.namespace.trusted else s.as_python(right)
+        return s.as_python(right)
     return right
 
 
@@ -211,7 +211,7 @@ def compare(s: Context, op: str, left: Value, right: Value) -> Value:
     left, right = _as_numbers(left, right)
     if set_operators.is_set(left) and (made := _of_sets(s, op, left, right)) is not None:
         return made
-    right = beside_complex(s, op, left, right)
+    right = right if s.frame.namespace.trusted else beside_complex(s, op, left, right)
     try:
         a, c = known(left), known(right)
     except Unknown:
