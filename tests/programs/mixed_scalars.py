@@ -137,7 +137,13 @@ def sum_of_a_list(x, k):
 def complex_beside_float64(c, x, k):
     start = c if k > 2 else bool(k)
     items = [c] * len(x)
-    return sum(x, start), sum([v for v in x], c), sum((v * 2 for v in x), start), list(map(operator.add, items, x)), start
+    return (
+        sum(x, start),
+        sum([v for v in x], c),
+        sum((v * 2 for v in x), start),
+        list(map(operator.add, items, x)),
+        start,
+    )
 
 
 @program(
