@@ -18,6 +18,7 @@ __all__ = ["put_off"]
 _lock = threading.Lock()
 _blocks = 0  # that are open, in any thread
 _was_on = False
+_some_are_frozen = False
 
 
 @contextmanager
@@ -40,8 +41,13 @@ def put_off() -> Iterator[None]:
 
 
 def _make_old() -> None:
-    """Move all objects to the oldest generation, which takes no time; not where some are frozen on purpose."""
-    if gc.get_freeze_count() == 0:
+    """Move all objects to the oldest generation, which takes no time; not where some are frozen on purpose.
+
+    Frozen objects are counted one by one, so a process that has some is not asked again.
+    """
+    global _some_are_frozen
+    _some_are_frozen = _some_are_frozen or gc.get_freeze_count() > 0
+    if not _some_are_frozen:
         gc.freeze()
         gc.unfreeze()
 
