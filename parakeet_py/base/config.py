@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
@@ -343,14 +343,22 @@ def options(**changes: Any) -> Iterator[Config]:
 
 @hidden
 def on_cpu(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """The result of a call that runs on the CPU, inside settings that name devices."""
-    token = _changed.set(_without_devices(current()))
+    """The result of a call that runs on the CPU, inside settings that name devices, or of a function whose own do."""
+    token, left = _changed.set(_without_devices(current())), _left_to_cpu.set(True)
     try:
         return function(*args)
     finally:
+        _left_to_cpu.reset(left)
         _changed.reset(token)
 
 
+def with_own(own: Mapping[str, Any]) -> Config:
+    """The settings in force, changed by those of a function; a call that is left to the CPU stays there."""
+    with options(**own) as found:
+        return _without_devices(found) if _left_to_cpu.get() else found
+
+
+_left_to_cpu: ContextVar[bool] = ContextVar("parakeet_py left to the CPU", default=False)
 _for_cpu: tuple[Config | None, Config | None] = None, None  # settings, and the same for the CPU
 
 

@@ -130,7 +130,7 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 def test_make_uses_a_python_that_has_everything(tmp_path: Path) -> None:
     """A machine without a network: nothing is installed, no environment is made."""
     python = tmp_path / "python3"
-    python.write_text('#!/bin/sh\ncase "$1 $2" in "-c "*) exit 0;; *) echo "$@";; esac\n')
+    python.write_text('#!/bin/sh\ncase "$1 $2" in "-c "*) echo cu13;; *) echo "$@";; esac\n')
     python.chmod(0o755)
     command = ["make", "-s", "test-gpu", "bench-gpu", f"PYTHON={python}", f"VENV={tmp_path / 'none'}", "ARGS=-k x"]
     done = subprocess.run(command, cwd=suite.ROOT, capture_output=True, text=True, timeout=60, check=False)

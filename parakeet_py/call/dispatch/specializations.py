@@ -99,8 +99,8 @@ class Specializations(ABC):
             return now
         base, config = self.configured
         if base is not now or config is None:
-            with settings.options(**self.options) as config:
-                self.configured = now, config
+            config = settings.with_own(self.options)
+            self.configured = now, config
         return config
 
     def look_at_patches(self) -> Literal["unchanged", "accepted", "patched"]:

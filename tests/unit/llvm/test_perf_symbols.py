@@ -143,5 +143,8 @@ def test_nothing_is_written_unasked(tmp_path: Path) -> None:
 
 
 def test_the_setting() -> None:
-    with pytest.raises(ValueError, match="perf is 'map', 'jitdump' or 'gdb', not 'nap'"), options(perf="nap"):
+    with (
+        pytest.raises(ValueError, match="perf is 'map', 'jitdump', 'gdb' or 'kernels', not 'nap'"),
+        options(perf="nap"),
+    ):
         pass
