@@ -27,19 +27,19 @@ def refused() -> set[tuple[str, str]]:
     return found
 
 
-def nothing_left(kept: int = 0) -> None:
-    """No more than `kept` bytes of a device are in use."""
+def nothing_left() -> None:
     for function in (relax,):
         function._dispatcher.recorded = None  # schedules keep memory
     for _ in range(3):  # what one round frees may be the last thing that kept other memory
         gc.collect()
         for device in cuda._open.values():
             device.trim()
+            device.synchronize()  # memory is given back behind what has been launched
         for context in driver.machine.contexts:  # frees are in the order of streams
             driver.machine.here.context = context
             context.run()
     for context in driver.machine.contexts:
-        assert context.device.memory.used <= kept, context.device.memory.used
+        assert context.device.memory.used == 0, context.device.memory.used
 
 
 @accelerate
@@ -213,7 +213,7 @@ def schedules() -> None:
     del there, found, index
     for function in (columns, ends, picked, across):
         function._dispatcher.recorded = None
-    nothing_left(kept=1 << 16)  # a schedule in the making may keep some 40 kB of buffers
+    nothing_left()
 
 
 class Shown:
