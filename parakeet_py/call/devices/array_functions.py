@@ -94,7 +94,7 @@ class _Form:
         if len(value) > FEW and all(isinstance(item, _NUMBERS) for item in value):
             return self.add(np.asarray(value))
         texts = [self.text(item) for item in value]
-        return f"({''.join(f'{text}, ' for text in texts)})"
+        return f"[{', '.join(texts)}]" if type(value) is list else f"({''.join(f'{text}, ' for text in texts)})"
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         texts = [self.text(value) for value in args]

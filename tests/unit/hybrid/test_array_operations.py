@@ -353,3 +353,15 @@ def test_array_namespace() -> None:
         name for name in dir(np.__array_namespace_info__()) if not name.startswith("_") and not hasattr(info, name)
     ]
     assert not missing
+
+
+def test_lists_stay_lists() -> None:
+    """NumPy tells lists from tuples: blocks are nested lists, axes are tuples."""
+    one, other = np.arange(4.0).reshape(2, 2), np.arange(4.0, 8.0).reshape(2, 2)
+    with options(devices="emulated"):
+        there, also = asdevice(one), asdevice(other)
+        expected = np.block([[one, other], [other, one]])
+        assert np.array_equal(np.asarray(np.block([[there, also], [also, there]])), expected)
+        axes: Any = [0, 1]
+        with pytest.raises(TypeError, match="'list' object cannot be interpreted as an integer"):
+            np.sum(there, axis=axes)
