@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
-from parakeet_py.base import cuda_probe, device_names
+from parakeet_py.base import config, cuda_probe, device_names
 from parakeet_py.base.errors import DeviceWarning
 from parakeet_py.hybrid.devices import cuda, selection
 from parakeet_py.hybrid.devices.device import DeviceError
@@ -56,6 +56,21 @@ def test_options(launches: list[str]) -> None:
             function(x)
         assert len(launches) == 2
     assert function(x)[0] == 3 and len(launches) == 2
+
+
+def test_a_function_of_a_team_that_is_left_to_the_cpu_stays_there() -> None:
+    """The function's own settings name the team again, within the call that the team has left to the CPU."""
+    function = accelerate(devices="cpu,emulated*2", when="now")(lambda x, k: x[k] * 3)
+    x = np.arange(5.0)
+    for k in (9, 1, 9):  # machine code takes no call that raises
+        if k < 5:
+            assert function(x, k) == 3 * x[k]
+            continue
+        with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 5"):
+            function(x, k)
+    with options(devices="emulated"):
+        assert function(x, 2) == 6.0
+        assert config.current().devices == "emulated"
 
 
 def test_the_decorator(launches: list[str]) -> None:
