@@ -3,7 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.config import options
-from parakeet_py.base.errors import DeviceWarning, FallbackWarning, ParakeetError, UnsupportedError
+from parakeet_py.base.errors import (
+    ClusterWarning,
+    DeviceWarning,
+    FallbackWarning,
+    GatherLimitError,
+    ParakeetError,
+    UnsupportedError,
+)
 from parakeet_py.base.extensions import register, unregister
 from parakeet_py.call.accelerate import accelerate
 from parakeet_py.operators import allpairs, generate, prange, reduce, scan, scatter, stencil
@@ -14,9 +21,11 @@ if TYPE_CHECKING:
     from parakeet_py.hybrid.residency.device_array import DeviceArray, asdevice
 
 __all__ = [  # without `map`, so that `import *` leaves Python's own alone
+    "ClusterWarning",
     "DeviceArray",
     "DeviceWarning",
     "FallbackWarning",
+    "GatherLimitError",
     "ParakeetError",
     "UnsupportedError",
     "accelerate",

@@ -68,7 +68,9 @@ def test_import_star_leaves_builtins_alone() -> None:
 
     assert not [name for name in parakeet_py.__all__ if hasattr(builtins, name)]
     assert callable(parakeet_py.map) and parakeet_py.map is not map
-    assert issubclass(parakeet_py.DeviceWarning, UserWarning) and "DeviceWarning" in parakeet_py.__all__
+    for name in ("ClusterWarning", "DeviceWarning", "FallbackWarning"):  # which users filter
+        assert issubclass(getattr(parakeet_py, name), UserWarning) and name in parakeet_py.__all__
+    assert issubclass(parakeet_py.GatherLimitError, parakeet_py.UnsupportedError)
 
 
 def test_every_variable(environment: pytest.MonkeyPatch) -> None:
