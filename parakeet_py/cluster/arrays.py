@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
-from parakeet_py.cluster.kernels import Box, packed_strides
+from parakeet_py.cluster.worker.buffers import Box, packed_strides
 
 Chunks = tuple[tuple[int, ...], ...]
 Place = tuple[int, ...]

@@ -12,13 +12,13 @@ from dask._task_spec import TaskRef
 from dask.base import tokenize
 
 from parakeet_py.base.types import Array
-from parakeet_py.cluster import kernels
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.call_settings import CallSettings
 from parakeet_py.cluster.graph import Graph
 from parakeet_py.cluster.host_walk import HostWalk
 from parakeet_py.cluster.plan import ClusterPlan
 from parakeet_py.cluster.views import materialized
+from parakeet_py.cluster.worker import scalars, tasks
 from parakeet_py.hybrid.execute.call_arrays import entering
 
 SMALL = 1 << 20  # bytes of NumPy arrays that are not cut
@@ -99,7 +99,7 @@ class ClusterCall:
                 wanted.append(self._chunks(value))
                 places.append(number)
             elif isinstance(value, LazyScalar) and not value.known:
-                key = self.graph.add((self.graph.prefix("scalar"),), kernels.as_array, TaskRef(value.key), value.dtype)
+                key = self.graph.add((self.graph.prefix("scalar"),), scalars.as_array, TaskRef(value.key), value.dtype)
                 wanted.append(({(): key}, (), np.dtype(value.dtype)))
                 places.append(number)
             elif isinstance(value, LazyScalar):
@@ -133,7 +133,7 @@ class ClusterCall:
             key = whole.root.keys.get(place)
             if key is None:
                 shape = tuple(b[at + 1] - b[at] for b, at in zip(whole.root.bounds, place, strict=True))
-                key = self.graph.add((self.graph.prefix("new"), *place), kernels.fresh, shape, root.dtype)
+                key = self.graph.add((self.graph.prefix("new"), *place), tasks.fresh, shape, root.dtype)
             keys[place] = key
         return keys, whole.root.chunks, dtype
 
@@ -153,7 +153,7 @@ class ClusterCall:
         for number, (keys, _, _) in enumerate(wanted):
             for place, key in keys.items():
                 keys[place] = self.graph.add(
-                    (f"{prefix}-{number}", *place), kernels.after, TaskRef(key), *map(TaskRef, left)
+                    (f"{prefix}-{number}", *place), tasks.after, TaskRef(key), *map(TaskRef, left)
                 )
 
 

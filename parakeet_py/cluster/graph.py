@@ -19,20 +19,20 @@ import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from parakeet_py.cluster import kernels
-from parakeet_py.cluster.kernels import cut
+from parakeet_py.cluster.worker import scalars, tasks
+from parakeet_py.cluster.worker.tasks import cut
 
 _JOINS = frozenset(
     (
-        kernels.combined,
-        kernels.added,
-        kernels.summed,
-        kernels.assembled,
-        kernels.joined_rows,
-        kernels.product,
-        kernels.run_routine,
-        kernels.totals_before,
-        kernels.after,
+        tasks.combined,
+        tasks.added,
+        scalars.summed,
+        tasks.assembled,
+        tasks.joined_rows,
+        tasks.product,
+        tasks.run_routine,
+        tasks.totals_before,
+        tasks.after,
     )
 )
 

@@ -11,22 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from dask._task_spec import TaskRef
-
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar, itemsize
-from parakeet_py.cluster import kernels
-from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root, box_of, places_of
+from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.call_settings import CallSettings
+from parakeet_py.cluster.elements import load, store
 from parakeet_py.cluster.graph import Graph
-from parakeet_py.cluster.kernels import Kernel, ViewSlot, WindowSpec
 from parakeet_py.cluster.plan import ClusterPlan
+from parakeet_py.cluster.planned_call import given
+from parakeet_py.cluster.products import run_product
 from parakeet_py.cluster.region_tasks import run_region
 from parakeet_py.cluster.report import ClusterReport, RegionReport
 from parakeet_py.cluster.reshape import reshaped
-from parakeet_py.cluster.views import materialized
-from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows
+from parakeet_py.cluster.routine_tasks import run_routine
+from parakeet_py.cluster.strided import check_order, strided
+from parakeet_py.cluster.worker import scalars
+from parakeet_py.cluster.worker.kernel import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.hybrid.plan.failures import exception_of
@@ -130,11 +130,14 @@ class HostWalk:
         self.graph.data(key, kernel)
         return kernel, key
 
-    def check_size(self, region: Region, root: Root, nbytes: int) -> None:
-        self.settings.check_size(self.plan.name, self.plan.filename, region.line, nbytes)
+    def check_size(self, line: int, nbytes: int) -> None:
+        self.settings.check_size(self.plan.name, self.plan.filename, line, nbytes)
 
     def may_store(self, root: Root, line: int) -> None:
         self.settings.may_store(root, self.plan.name, self.plan.filename, line)
+
+    def unsupported(self, text: str) -> UnsupportedError:
+        return UnsupportedError(f"{self.plan.name} {text}", self.plan.filename)
 
     def told(self, report: RegionReport) -> None:
         self.regions.append(report)
@@ -190,7 +193,7 @@ class HostWalk:
 
     def _operand(self, operand: Operand) -> Any:
         if isinstance(operand, Const):
-            return kernels.kept(operand.value, operand.type.dtype)
+            return scalars.kept(operand.value, operand.type.dtype)
         value = self.scopes[-1][operand]
         return value.value if isinstance(value, LazyScalar) and value.known else value
 
@@ -205,8 +208,7 @@ class HostWalk:
 
     def lazy(self, kind: Scalar, name: str, function: Any, *args: Any) -> LazyScalar:
         """A scalar that a task gives."""
-        given = [_given(arg) for arg in args]
-        key = self.graph.add((self.graph.prefix(name),), function, *given)
+        key = self.graph.add((self.graph.prefix(name),), function, *map(given, args))
         return LazyScalar(key, kind.dtype, kind.python)
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -224,7 +226,7 @@ class HostWalk:
             case imp.Write(cell, value):
                 self._set(cell, self._operand(value))
             case imp.Store(array, indices, value, pos):
-                self._store(self._array(array), self._ints(indices), self._operand(value), pos.line)
+                store(self, self._array(array), self._ints(indices), self._operand(value), pos.line)
             case imp.If(condition, then, orelse):
                 self._block(then if self.number(self._operand(condition)) else orelse)
             case imp.For(index, start, stop, step, body):
@@ -267,7 +269,7 @@ class HostWalk:
             return
         kinds = tuple(dtype_of(arg) for arg in args)
         made = self.lazy(
-            Scalar("bool"), "check", kernels.checked, self.function.failures[failure].failure, kinds, condition, *values
+            Scalar("bool"), "check", scalars.checked, self.function.failures[failure].failure, kinds, condition, *values
         )
         self.checks.append(made.key)
 
@@ -278,12 +280,12 @@ class HostWalk:
             case ir.Cast(arg):
                 value = self._operand(arg)
                 if isinstance(value, LazyScalar):
-                    return self.lazy(_kind(out), "cast", kernels.converted, dtype_of(arg), dtype_of(out), value)
-                return kernels.converted(dtype_of(arg), dtype_of(out), value)
+                    return self.lazy(_kind(out), "cast", scalars.converted, dtype_of(arg), dtype_of(out), value)
+                return scalars.converted(dtype_of(arg), dtype_of(out), value)
             case imp.Read(cell):
                 return self.scopes[-1][cell]
             case ir.Load(array, indices):
-                return self._load(self._array(array), self._ints(indices), out)
+                return load(self, self._array(array), self._ints(indices), _kind(out))
             case ir.Dim(array, axis):
                 return self._array(array).shape[axis]
             case imp.NewArray(extents):
@@ -296,10 +298,11 @@ class HostWalk:
                 return reshaped(self, self.ready(self._array(base)), self._ints(extents))
             case ir.Stride(array, axis):
                 found = self.ready(self._array(array))
-                self._in_order(found.root)
+                check_order(self, found.root)
                 return found.stride(axis)
             case ir.Strided(base, offset, extents, strides):
-                return self._strided(
+                return strided(
+                    self,
                     self.ready(self._array(base)),
                     self._int(offset),
                     self._ints(extents),
@@ -323,89 +326,9 @@ class HostWalk:
                 found = _INTEGERS[name](*values)
                 if -_SMALL < found < _SMALL:
                     return found
-            return kernels.primitive(name, dtypes, dtype_of(out), *values)
+            return scalars.primitive(name, dtypes, dtype_of(out), *values)
         assert name not in ELEMENTARY or dtypes
-        return self.lazy(_kind(out), name, kernels.primitive, name, dtypes, dtype_of(out), *values)
-
-    # ---- arrays ------------------------------------------------------------------------------------------------------
-
-    def _load(self, array: LazyArray, indices: tuple[int, ...], out: Var) -> Any:
-        array = self.ready(array)
-        at = _element(array, indices)
-        root = array.root
-        if isinstance(root.given, np.ndarray) and root.version == 0:
-            return kernels.element(root.given, at, root.dtype)
-        (place,) = places_of(root.bounds, tuple((one, one + 1) for one in at)) if root.keys else ((),)
-        key = root.keys.get(place)
-        if key is None:
-            return kernels.kept(0, root.dtype)  # never stored: its bits are unspecified
-        local = tuple(one - bounds[number] for one, bounds, number in zip(at, root.bounds, place, strict=True))
-        return self.lazy(_kind(out), "element", kernels.element, TaskRef(key), local, root.dtype)
-
-    def _store(self, array: LazyArray, indices: tuple[int, ...], value: Any, line: int) -> None:
-        array = self.ready(array)
-        root = array.root
-        self.may_store(root, line)
-        at = _element(array, indices)
-        if root.chunks is None:
-            root.cut(tuple((extent,) for extent in root.shape))
-        (place,) = places_of(root.bounds, tuple((one, one + 1) for one in at))
-        box = box_of(root.bounds, place)
-        key = root.keys.get(place)
-        prefix = self.graph.prefix("store")
-        if key is None:
-            key = self.graph.add((f"{prefix}-new", *place), kernels.fresh, tuple(hi - lo for lo, hi in box), root.dtype)
-        local = tuple(one - lo for one, (lo, _) in zip(at, box, strict=True))
-        given = _given(value)
-        root.keys = {
-            **root.keys,
-            place: self.graph.add((prefix, *place), kernels.stored_element, TaskRef(key), local, given),
-        }
-        root.changed()
-
-    def _in_order(self, root: Root) -> None:
-        """Strides are those of an array in C order.
-
-        Raises
-        ------
-        UnsupportedError
-            It is an argument that is not.
-        """
-        if isinstance(root.given, np.ndarray) and not root.given.flags.c_contiguous:
-            raise UnsupportedError(
-                f"{self.plan.name} asks for the strides of {root.name}, which is not in C order", self.plan.filename
-            )
-
-    def _strided(
-        self, base: LazyArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
-    ) -> LazyArray:
-        """A view by strides, of an array that is put together for it."""
-        self._in_order(base.root)
-        memory = LazyArray.of(base.root)
-        steps = [memory.stride(axis) for axis in range(len(base.starts))]
-        first = offset + sum(start * step for start, step in zip(base.starts, steps, strict=True))
-        whole = materialized(self, memory, together=True)
-        made = Root(shape, dtype, itemsize(dtype), tuple((extent,) for extent in shape))
-        made.frozen = "stores through strides"
-        places = [*whole.root.keys.values()]
-        key = self.graph.add(
-            (self.graph.prefix("strided"),), kernels.strided, TaskRef(places[0]), first, shape, strides, dtype
-        )
-        made.keys = {(0,) * len(shape): key}
-        version, source = base.root.version, base
-
-        def refresh() -> None:
-            nonlocal version
-            if source.root.refresh is not None:
-                source.root.refresh()
-            if source.root.version != version:
-                version = source.root.version
-                again = self._strided(source, offset, shape, strides, dtype)
-                made.keys = again.root.keys
-                made.version += 1
-
-        made.source, made.refresh = source.root, refresh
-        return LazyArray.of(made)
+        return self.lazy(_kind(out), name, scalars.primitive, name, dtypes, dtype_of(out), *values)
 
     # ---- regions -----------------------------------------------------------------------------------------------------
 
@@ -414,8 +337,6 @@ class HostWalk:
         if isinstance(found, Region):
             values = dict(zip(found.args, args, strict=True))
             if isinstance(found.op, ir.Matmul):
-                from parakeet_py.cluster.products import run_product
-
                 run_product(self, found, values)
                 return []
             return run_region(self, found, values)
@@ -435,54 +356,7 @@ class HostWalk:
                 f"line {line} of {self.plan.name} is handed back to Python, which does not know what Dask arrays hold",
                 self.plan.filename,
             )
-        return self._routine(routine, [self.ready(arg) for arg in args])
-
-    def _routine(self, routine: Any, arrays: list[LazyArray]) -> list[Any]:
-        """A compiled loop of NumPy's, as one task."""
-        windows, inputs = Windows(self.graph), TaskInputs()
-        roots = list({id(array.root): array.root for array in arrays}.values())
-        written = {id(array.root) for array in arrays[: routine.written]}
-        for root in roots:
-            if root.chunks is None:
-                root.cut(tuple((extent,) for extent in root.shape))
-            if id(root) in written:
-                self.may_store(root, routine.line)
-        specs: list[WindowSpec] = []
-        for root in roots:
-            if len(root.keys) > 1:
-                self.settings.check_size(self.plan.name, self.plan.filename, routine.line, root.nbytes)
-            specs.append(windows.spec(inputs, Snapshot(root), [root.whole()], id(root) in written, True))
-        numbers = {id(root): number for number, root in enumerate(roots)}
-        slots = tuple(
-            ViewSlot(numbers[id(array.root)], array.starts, array.axes, array.shape, array.root.itemsize)
-            for array in arrays
-        )
-        prefix = self.graph.prefix(routine.name.replace(".", "-"))
-        before = len(self.graph.tasks)
-        key = self.graph.add(
-            (prefix,), kernels.run_routine, routine.name, routine.written, tuple(specs), slots, *inputs.refs()
-        )
-        for number, root in enumerate(root for root in roots if id(root) in written):
-            root.cut(tuple((extent,) for extent in root.shape))
-            root.keys = {
-                (0,) * len(root.shape): self.graph.add((f"{prefix}-{number}",), kernels.take, TaskRef(key), number + 1)
-            }
-            root.changed()
-        self.told(
-            RegionReport(routine.name, routine.line, (), "one task", len(self.graph.tasks) - before, windows.moved)
-        )
-        from parakeet_py.base import routines
-
-        if not routines.reports(routine.name):
-            return []
-        return [self.lazy(Scalar("bool"), "failed", kernels.take, TaskRef(key), 0)]
-
-
-def _given(value: Any) -> Any:
-    """A value for a task: what is known is no key any more."""
-    if not isinstance(value, LazyScalar):
-        return value
-    return value.value if value.known else TaskRef(value.key)
+        return run_routine(self, routine, args)
 
 
 def _kind(out: Var) -> Scalar:
@@ -492,13 +366,4 @@ def _kind(out: Var) -> Scalar:
 
 def _unset(kind: Any) -> Any:
     """What a cell holds before it is written."""
-    return kernels.kept(0, kind.dtype) if isinstance(kind, Scalar) else None
-
-
-def _element(array: LazyArray, indices: Sequence[int]) -> tuple[int, ...]:
-    """Where an element is in the root."""
-    at = list(array.starts)
-    for index, (axis, step) in zip(indices, array.axes, strict=True):
-        if axis >= 0:
-            at[axis] += step * index
-    return tuple(at)
+    return scalars.kept(0, kind.dtype) if isinstance(kind, Scalar) else None

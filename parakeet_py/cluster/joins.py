@@ -9,10 +9,10 @@ from typing import Any
 from dask._task_spec import TaskRef
 
 from parakeet_py.base.types import Array, Scalar, itemsize
-from parakeet_py.cluster import kernels
 from parakeet_py.cluster.arrays import Chunks, LazyArray, LazyScalar, Place, Root
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows
+from parakeet_py.cluster.worker import buffers, scalars, tasks
 from parakeet_py.hybrid.partition.block_parts import BlockPart
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.typed_ir import ir
@@ -102,7 +102,7 @@ class Joins:
                 group[0]
                 if len(group) == 1
                 else self.graph.add(
-                    (prefix, *place, level, number), kernels.combined, TaskRef(kernel_key), *map(TaskRef, group)
+                    (prefix, *place, level, number), tasks.combined, TaskRef(kernel_key), *map(TaskRef, group)
                 )
                 for number, group in enumerate(groups)
             ]
@@ -122,7 +122,7 @@ class Joins:
             several[place] = [key]
             if len(outs) > 1:
                 several[place] = [
-                    self.graph.add((f"{prefix}-{number}", *place), kernels.take, TaskRef(key), number)
+                    self.graph.add((f"{prefix}-{number}", *place), tasks.take, TaskRef(key), number)
                     for number in range(len(outs))
                 ]
         return self._side_by_side(several, kept)
@@ -142,13 +142,13 @@ class Joins:
             refs = [] if before is None else [TaskRef(before)]
             if place[axis] < last:
                 totals[line] = self.graph.add(
-                    (prefix, *place), kernels.totals_before, TaskRef(combine_key), count, TaskRef(key), *refs
+                    (prefix, *place), tasks.totals_before, TaskRef(combine_key), count, TaskRef(key), *refs
                 )
-            made = self.graph.add((name, *place), kernels.scanned_after, TaskRef(after_key), count, TaskRef(key), *refs)
+            made = self.graph.add((name, *place), tasks.scanned_after, TaskRef(after_key), count, TaskRef(key), *refs)
             found[place] = [made]
             if count > 1:
                 found[place] = [
-                    self.graph.add((f"{name}-{number}", *place), kernels.take, TaskRef(made), number)
+                    self.graph.add((f"{name}-{number}", *place), tasks.take, TaskRef(made), number)
                     for number in range(count)
                 ]
         return self._side_by_side(found, len(self.axes))
@@ -157,7 +157,7 @@ class Joins:
         counts = [keys[0] for keys in blocks.values()]
         total = counts[0]
         if len(counts) > 1:
-            total = self.graph.add((self.graph.prefix("count"),), kernels.summed, *map(TaskRef, counts))
+            total = self.graph.add((self.graph.prefix("count"),), scalars.summed, *map(TaskRef, counts))
         extent = LazyScalar(total, "int64", True)
         found: list[Any] = [extent]
         for number, out in enumerate(self.region.outs[1:], 1):
@@ -183,12 +183,12 @@ class Joins:
         snapshot, inputs = Snapshot(root), TaskInputs()
         windows = Windows(self.graph)
         spec = windows.spec(inputs, snapshot, [root.whole()], True, True)
-        self.call.check_size(self.region, root, root.nbytes)
+        self.call.check_size(self.region.line, root.nbytes)
         _, kernel_key = self.call.kernel(part.combine, True)
-        view = kernels.ViewSlot(0, target.starts, target.axes, target.shape, root.itemsize)
+        view = buffers.ViewSlot(0, target.starts, target.axes, target.shape, root.itemsize)
         key = self.graph.add(
             (f"{prefix}-target",),
-            kernels.taken_in,
+            tasks.taken_in,
             TaskRef(kernel_key),
             spec,
             view,

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.config import Config
-from parakeet_py.cluster.kernels import Kernel
+from parakeet_py.cluster.worker.kernel import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart, block_part
 from parakeet_py.hybrid.partition.regions import Region, cut_regions
 from parakeet_py.hybrid.partition.tasks import Group

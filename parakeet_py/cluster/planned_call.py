@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
-from parakeet_py.cluster.arrays import LazyArray, Root
+from dask._task_spec import TaskRef
+
+from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.types import Scalar
+from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.graph import Graph
-from parakeet_py.cluster.kernels import Kernel
 from parakeet_py.cluster.report import RegionReport
+from parakeet_py.cluster.worker.kernel import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.typed_ir.ir import Function
@@ -41,7 +45,7 @@ class PlannedCall(Protocol):
     def kernel(self, function: Function, apart: bool) -> tuple[Kernel, Hashable]:
         """A part with its machine code, and its key; `apart`: what it stores into overlaps nothing else."""
 
-    def check_size(self, region: Region, root: Root, nbytes: int) -> None:
+    def check_size(self, line: int, nbytes: int) -> None:
         """A task needs all of an array that is in several chunks.
 
         Raises
@@ -59,5 +63,18 @@ class PlannedCall(Protocol):
             It is an argument that is a Dask array.
         """
 
+    def lazy(self, kind: Scalar, name: str, function: Any, *args: Any) -> LazyScalar:
+        """A scalar that a task gives."""
+
+    def unsupported(self, text: str) -> UnsupportedError:
+        """An error about the function, whose name begins the text."""
+
     def told(self, report: RegionReport) -> None:
         """What has become of a region."""
+
+
+def given(value: Any) -> Any:
+    """A value for a task: what is known is no key any more."""
+    if not isinstance(value, LazyScalar):
+        return value
+    return value.value if value.known else TaskRef(value.key)

@@ -12,13 +12,13 @@ from typing import Any
 
 from dask._task_spec import TaskRef
 
-from parakeet_py.cluster import kernels
 from parakeet_py.cluster.arrays import LazyArray, Root
 from parakeet_py.cluster.grid import Form
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
 from parakeet_py.cluster.views import materialized
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows
+from parakeet_py.cluster.worker import buffers, tasks
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Var
@@ -54,14 +54,14 @@ def run_product(call: PlannedCall, region: Region, values: Mapping[Var, Any]) ->
                 _spec(windows, inputs, snapshot, factor, box)
                 for snapshot, factor, box in zip(snapshots, (left, right), (own, other), strict=True)
             ]
-            partial.append(graph.add((prefix, *place, number), kernels.product, *specs, *inputs.refs()))
+            partial.append(graph.add((prefix, *place, number), tasks.product, *specs, *inputs.refs()))
         level = 0
         while len(partial) > 1:
             groups = [partial[at : at + SPLIT_EVERY] for at in range(0, len(partial), SPLIT_EVERY)]
             partial = [
                 group[0]
                 if len(group) == 1
-                else graph.add((f"{prefix}-sum", *place, level, at), kernels.added, *map(TaskRef, group))
+                else graph.add((f"{prefix}-sum", *place, level, at), tasks.added, *map(TaskRef, group))
                 for at, group in enumerate(groups)
             ]
             level += 1
@@ -111,7 +111,7 @@ def _spec(
     """The window of a factor, and how it is a view of it."""
     part = array.view([lo for lo, _ in box], [(number, hi - lo, 1) for number, (lo, hi) in enumerate(box)])
     spec = windows.spec(inputs, snapshot, [part.box()], False, True)
-    return spec, kernels.ViewSlot(0, part.starts, part.axes, part.shape, part.root.itemsize)
+    return spec, buffers.ViewSlot(0, part.starts, part.axes, part.shape, part.root.itemsize)
 
 
 def _store(call: PlannedCall, out: LazyArray, kept: list[list[int]], keys: dict[tuple[int, ...], Hashable]) -> None:
@@ -144,13 +144,13 @@ def store_array(call: PlannedCall, target: LazyArray, source: LazyArray) -> None
         spec = windows.spec(inputs, snapshot, [box], True, True)
         given = windows.spec(inputs, new, [tuple(ranges)], False, True)
         part = target.view([lo for lo, _ in ranges], [(n, hi - lo, 1) for n, (lo, hi) in enumerate(ranges)])
-        slot = kernels.ViewSlot(0, part.starts, part.axes, part.shape, root.itemsize)
-        keys[place] = graph.add((prefix, *place), kernels.stored, spec, slot, given, *inputs.refs())
+        slot = buffers.ViewSlot(0, part.starts, part.axes, part.shape, root.itemsize)
+        keys[place] = graph.add((prefix, *place), tasks.stored, spec, slot, given, *inputs.refs())
     root.keys = keys
     root.changed()
 
 
-def _inside(target: LazyArray, box: kernels.Box) -> list[tuple[int, int]] | None:
+def _inside(target: LazyArray, box: buffers.Box) -> list[tuple[int, int]] | None:
     """The ranges of a view's indices whose elements are in a box of its root; None if none are."""
     for axis, (start, (lo, hi)) in enumerate(zip(target.starts, box, strict=True)):
         if all(source != axis for source, _ in target.axes) and not lo <= start < hi:

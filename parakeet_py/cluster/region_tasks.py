@@ -21,15 +21,16 @@ from typing import Any
 from dask._task_spec import TaskRef
 
 from parakeet_py.base.types import Array, itemsize
-from parakeet_py.cluster import kernels
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Place, Root, box_of
 from parakeet_py.cluster.grid import Shaped, Space, Target, boundaries, targets_of
 from parakeet_py.cluster.joins import Joins
-from parakeet_py.cluster.kernels import Arguments, Box, ScalarSlot, ViewSlot, WindowSpec
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
 from parakeet_py.cluster.stores import Stores
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows, volume
+from parakeet_py.cluster.worker import tasks
+from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec
+from parakeet_py.cluster.worker.tasks import Arguments
 from parakeet_py.hybrid.partition.access import Access, Index
 from parakeet_py.hybrid.partition.block_parts import any_order, private_identity, space_of
 from parakeet_py.hybrid.partition.fission import may_fail
@@ -250,9 +251,7 @@ class RegionTasks:
             los = tuple([bounds[axis][0] for axis in self.cut])
             counts = tuple([hi - lo for lo, hi in bounds])
             key: Hashable = (prefix, *place) if place else (prefix,)
-            self.graph.add(
-                key, kernels.run_part, TaskRef(kernel_key), common, los, counts, tuple(specs), *inputs.refs()
-            )
+            self.graph.add(key, tasks.run_part, TaskRef(kernel_key), common, los, counts, tuple(specs), *inputs.refs())
             if raises:
                 self.call.may_raise.append(key)
             keys = self._several(key, prefix, place, count)
@@ -270,7 +269,7 @@ class RegionTasks:
             return [key] if count == 1 else [key, *[None] * (count - 1)]
         found = []
         for number in range(count):
-            found.append(self.graph.add((f"{prefix}-{number}", *place), kernels.take, TaskRef(key), number))
+            found.append(self.graph.add((f"{prefix}-{number}", *place), tasks.take, TaskRef(key), number))
         return found
 
     def _apart(self, stores: Stores) -> bool:
@@ -306,5 +305,5 @@ class RegionTasks:
         spec = self.windows.spec(inputs, snapshot, boxes, target is not None, old)
         size = volume(spec.box) * root.itemsize
         if len(snapshot.keys) > 1 and spec.box == root.whole():
-            self.call.check_size(self.region, root, size)
+            self.call.check_size(self.region.line, size)
         return spec

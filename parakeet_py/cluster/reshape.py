@@ -13,9 +13,9 @@ from typing import Any
 
 from dask._task_spec import TaskRef
 
-from parakeet_py.cluster import kernels
 from parakeet_py.cluster.arrays import LazyArray, Root
 from parakeet_py.cluster.views import materialized
+from parakeet_py.cluster.worker import tasks
 
 
 def reshaped(call: Any, base: LazyArray, shape: Sequence[int]) -> LazyArray:
@@ -58,7 +58,7 @@ def _fill(call: Any, source: LazyArray, target: Root) -> None:
     root = source.root
     if not target.size:
         target.cut(tuple((extent,) for extent in target.shape))
-        key = call.graph.add((call.graph.prefix("reshape"),), kernels.fresh, target.shape, target.dtype)
+        key = call.graph.add((call.graph.prefix("reshape"),), tasks.fresh, target.shape, target.dtype)
         target.keys = {(0,) * len(target.shape): key}
         return
     axis, rows = _rows(root.shape)
@@ -87,7 +87,7 @@ def _fill(call: Any, source: LazyArray, target: Root) -> None:
             if start < stop and key is not None:
                 pieces.append((start - first, stop - first))
                 refs.append(TaskRef(key))
-        target.keys[place] = call.graph.add((prefix, *place), kernels.joined_rows, shape, tuple(pieces), *refs)
+        target.keys[place] = call.graph.add((prefix, *place), tasks.joined_rows, shape, tuple(pieces), *refs)
 
 
 def _rows(shape: Sequence[int]) -> tuple[int, int]:
@@ -115,5 +115,5 @@ def _in_rows(call: Any, source: LazyArray, axis: int) -> Root:
         place = tuple(number if at == axis else 0 for at in range(len(root.shape)))
         inputs = TaskInputs()
         spec = windows.spec(inputs, snapshot, [box], True, True)
-        made.keys[place] = call.graph.add((prefix, *place), kernels.assembled, spec, *inputs.refs())
+        made.keys[place] = call.graph.add((prefix, *place), tasks.assembled, spec, *inputs.refs())
     return made

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from dask._task_spec import TaskRef
 
-from parakeet_py.cluster import kernels
 from parakeet_py.cluster.arrays import Place, Root, box_of, places_of
 from parakeet_py.cluster.grid import Target
-from parakeet_py.cluster.kernels import Box
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, hull, volume
+from parakeet_py.cluster.worker import tasks
+from parakeet_py.cluster.worker.buffers import Box
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Stores:
             inputs = TaskInputs()
             spec = self.run.windows.spec(inputs, snapshot, [box], True, True)
             if spec.pieces:
-                keys[place] = self.run.graph.add((prefix, *place), kernels.assembled, spec, *inputs.refs())
+                keys[place] = self.run.graph.add((prefix, *place), tasks.assembled, spec, *inputs.refs())
         root.cut(tuple(tuple(b - a for a, b in itertools.pairwise(along)) for along in bounds))
         root.keys = keys
 
@@ -142,7 +142,7 @@ class Stores:
         for chunk in chunks:
             inner = box_of(stored.bounds, chunk)
             local = tuple((lo - first, hi - first) for (lo, hi), (first, _) in zip(inner, box, strict=True))
-            stored.keys[chunk] = self.run.graph.add((prefix, *chunk), kernels.cut, TaskRef(key), local)
+            stored.keys[chunk] = self.run.graph.add((prefix, *chunk), tasks.cut, TaskRef(key), local)
 
     def finish(self) -> None:
         """All tasks are there: roots have the chunks that these make."""

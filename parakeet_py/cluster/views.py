@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from parakeet_py.cluster import kernels
 from parakeet_py.cluster.arrays import LazyArray, Root
 from parakeet_py.cluster.grid import Form
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows
+from parakeet_py.cluster.worker import buffers, tasks
 
 
 def materialized(call: Any, array: LazyArray, together: bool = False) -> LazyArray:
@@ -31,8 +31,8 @@ def materialized(call: Any, array: LazyArray, together: bool = False) -> LazyArr
         counts = tuple(along[at + 1] - along[at] for along, at in zip(bounds, place, strict=True))
         part = array.view(los, [(number, count, 1) for number, count in enumerate(counts)])
         spec = windows.spec(inputs, snapshot, [part.box()], False, True)
-        slot = kernels.ViewSlot(0, part.starts, part.axes, counts, root.itemsize)
-        made.keys[place] = call.graph.add((prefix, *place), kernels.viewed, spec, slot, *inputs.refs())
+        slot = buffers.ViewSlot(0, part.starts, part.axes, counts, root.itemsize)
+        made.keys[place] = call.graph.add((prefix, *place), tasks.viewed, spec, slot, *inputs.refs())
     return LazyArray.of(made)
 
 

@@ -9,7 +9,8 @@ from dask._task_spec import TaskRef
 
 from parakeet_py.cluster.arrays import Place, Root, box_of, places_of
 from parakeet_py.cluster.graph import Graph
-from parakeet_py.cluster.kernels import Box, Piece, WindowSpec, assembled
+from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec
+from parakeet_py.cluster.worker.tasks import assembled
 
 
 class Snapshot:

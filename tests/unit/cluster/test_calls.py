@@ -24,8 +24,7 @@ from parakeet_py.base.errors import (  # noqa: E402
     ParakeetError,
     UnsupportedError,
 )
-from parakeet_py.cluster import kernels  # noqa: E402
-from parakeet_py.cluster.kernels import Kernel  # noqa: E402
+from parakeet_py.cluster.worker.kernel import Kernel  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -336,7 +335,7 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     result = accelerate(when="now")(normalized)(in_chunks(X, 20))
     (kernel, *_) = [task.value for task in result.dask.values() if isinstance(getattr(task, "value", None), Kernel)]
     data = pickle.dumps(kernel)
-    monkeypatch.setattr(kernels, "package_key", lambda: "another")
+    monkeypatch.setattr("parakeet_py.cluster.worker.kernel.package_key", lambda: "another")
     with pytest.raises(ParakeetError, match="another version of parakeet_py"):
         pickle.loads(data)
 

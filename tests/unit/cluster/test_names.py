@@ -16,9 +16,9 @@ from parakeet_py.base.config import Config  # noqa: E402
 from parakeet_py.base.types import Array, Scalar  # noqa: E402
 from parakeet_py.cluster.arrays import Root  # noqa: E402
 from parakeet_py.cluster.graph import Graph  # noqa: E402
-from parakeet_py.cluster.kernels import Kernel  # noqa: E402
 from parakeet_py.cluster.plan import identity_of  # noqa: E402
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows  # noqa: E402
+from parakeet_py.cluster.worker.kernel import Kernel  # noqa: E402
 from parakeet_py.typed_ir.ir import Block, Const, Function, Var  # noqa: E402
 from parakeet_py.typed_ir.writer import Writer  # noqa: E402
 

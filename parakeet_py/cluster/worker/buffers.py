@@ -1,0 +1,127 @@
+"""Buffers of a task: windows of arrays, and how parts of regions and NumPy see arrays in them.
+
+A window holds a box of an array's elements. Machine code indexes arrays as if they were all there, so the address that
+it is given is where element 0 would be; only elements of the box are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Box = tuple[tuple[int, int], ...]
+
+
+class ScalarSlot(NamedTuple):
+    """A scalar argument of a part: known, or the value at a place among those of the task."""
+
+    value: Any
+    place: int = -1
+
+
+class ViewSlot(NamedTuple):
+    """An array argument of a part: a view of a window's array.
+
+    Attributes
+    ----------
+    window : its number; -1 if no element is touched
+    starts : where the view begins along each axis of the window's array
+    axes : of the view: the axis of the window's array, or -1, and the step along it
+    shape, itemsize : of the view
+    """
+
+    window: int
+    starts: tuple[int, ...]
+    axes: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+    itemsize: int
+
+
+class Piece(NamedTuple):
+    """What a window takes of a value of its task: a box of the array, whose first element is at `at` in the value."""
+
+    place: int
+    box: Box
+    at: tuple[int, ...]
+
+
+class WindowSpec(NamedTuple):
+    """A window of one task: its box, where elements come from, and whether the part stores into it."""
+
+    dtype: str
+    box: Box
+    pieces: tuple[Piece, ...]
+    written: bool
+
+
+class MachineArray:
+    """An array as machine code sees it: the address of element 0, extents and strides."""
+
+    __slots__ = ("__array_interface__", "buffer", "shape", "strides")
+
+    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], buffer: Any) -> None:
+        self.__array_interface__ = {"data": (address, False)}
+        self.shape, self.strides, self.buffer = shape, strides, buffer
+
+
+def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> np.ndarray[Any, Any]:
+    """The buffer of a window, which nothing else changes if the part stores into it."""
+    box = spec.box
+    if len(spec.pieces) == 1 and not spec.written and spec.pieces[0].box == box:
+        place, _, at = spec.pieces[0]
+        found = np.asarray(values[place], spec.dtype)
+        if any(at) or found.shape != tuple(hi - lo for lo, hi in box):
+            found = found[tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, box, strict=True))]
+        rows = found.ndim == 0 or found.size == 0 or found.strides[-1] == found.itemsize
+        if rows and found.flags.aligned and not (together and not found.flags.c_contiguous):
+            return found
+        return np.ascontiguousarray(found).reshape(found.shape)
+    made = np.empty([hi - lo for lo, hi in box], spec.dtype)
+    for place, inner, at in spec.pieces:
+        target = tuple(slice(lo - first, hi - first) for (lo, hi), (first, _) in zip(inner, box, strict=True))
+        source = tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, inner, strict=True))
+        made[target] = np.asarray(values[place])[source]
+    return made
+
+
+def machine_view(
+    slot: ViewSlot, windows: Sequence[WindowSpec], buffers: Sequence[np.ndarray[Any, Any]]
+) -> MachineArray:
+    if slot.window < 0:
+        return MachineArray(0, slot.shape, packed_strides(slot.shape, slot.itemsize), None)
+    buffer, box = buffers[slot.window], windows[slot.window].box
+    strides = buffer.strides
+    address = buffer.__array_interface__["data"][0]
+    for start, (lo, _), stride in zip(slot.starts, box, strides, strict=True):
+        address += (start - lo) * stride
+    own = tuple(0 if axis < 0 else strides[axis] * step for axis, step in slot.axes)
+    return MachineArray(address, slot.shape, own, buffer)
+
+
+def packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The strides of a C-contiguous array."""
+    strides, size = [], itemsize
+    for extent in reversed(shape):
+        strides.append(size)
+        size *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def numpy_view(spec: WindowSpec, slot: ViewSlot, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """A view of a window's array, as NumPy has it."""
+    return indexed(window(spec, values), spec.box, slot)
+
+
+def indexed(buffer: np.ndarray[Any, Any], box: Box, slot: ViewSlot) -> np.ndarray[Any, Any]:
+    """A view of the array whose box a buffer holds; axes along which memory does not move have extent 1."""
+    index: list[Any] = [start - lo for start, (lo, _) in zip(slot.starts, box, strict=True)]
+    for (axis, step), extent in zip(slot.axes, slot.shape, strict=True):
+        if axis >= 0:
+            stop = index[axis] + step * extent
+            index[axis] = slice(index[axis], None if stop < 0 else stop, step) if extent else slice(0, 0)
+    found = np.asarray(buffer)[(*index, ...)]
+    own = [axis for axis, _ in slot.axes if axis >= 0]
+    found = np.transpose(found, [sorted(own).index(axis) for axis in own])
+    return found[(*(np.newaxis if axis < 0 else slice(None) for axis, _ in slot.axes), ...)]
