@@ -45,7 +45,7 @@ from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_int
 from parakeet_py.llvm.codegen.arrays import slots_out
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
-from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec
+from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec, bounds_of
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, descriptions, raises_again
@@ -316,7 +316,7 @@ class CallState:
                 ctypes.c_int64.from_address(slots).value = id(value)
                 return slots + 8
             case TupleSpec(items, kind):
-                parts = (value.start, value.stop, value.step) if kind == "slice" else value
+                parts = bounds_of(value) if kind in ("slice", "range") else value
                 for item, part in zip(items, parts, strict=True):
                     slots = self.put(slots, item, part)
         return slots

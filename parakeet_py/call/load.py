@@ -45,6 +45,7 @@ from parakeet_py.signature.specs import (
     TextSpec,
     TupleSpec,
     leaves,
+    range_spec,
     signature_of,
     spec_of,
     with_pairs,
@@ -191,13 +192,17 @@ def can_be_static(value: Any) -> bool:
     """Can a call be specialized by this value?"""
     if type(value) is list:
         return isinstance(spec_of(value), TupleSpec) and all(map(can_be_static, value))
+    if type(value) is range:
+        return isinstance(spec_of(value), TupleSpec)
     if type(value) is tuple:
         return not any(type(item) is list for item in value) and all(map(can_be_static, value))
     return type(value) in (bool, int, float, complex, str, type(None), FunctionType)
 
 
 def static_spec(value: Any) -> Spec:
-    """The spec by value. A list stays one, as it may be changed: what it holds is compared."""
+    """The spec by value. A list stays one, as it may be changed: what it holds is compared. So is that of a range."""
+    if type(value) is range:
+        return range_spec(value, StaticSpec)
     if type(value) is list:
         return TupleSpec(tuple(map(static_spec, value)), "list")
     return StaticSpec(value)

@@ -30,6 +30,7 @@ from parakeet_py.signature.specs import (
     Signature,
     Spec,
     TupleSpec,
+    bounds_of,
     leaves,
 )
 
@@ -138,7 +139,7 @@ def _value_of(hidden: Sequence[Any], leaf: Leaf, first: int) -> Any:
     """The value of a leaf of a hidden argument; these are counted from `first` on."""
     value = hidden[leaf.path[0] - first]
     for index in leaf.path[1:]:
-        value = (value.start, value.stop, value.step)[index] if isinstance(value, slice) else value[index]
+        value = bounds_of(value)[index] if isinstance(value, slice | range) else value[index]
     return value
 
 

@@ -133,7 +133,7 @@ def _take(spec: tuple[Any, ...], value: Any, words: list[int], arrays: list[Any]
         case ("value", expected):
             return _same(expected, value)
         case ("items", kind, items):
-            if kind == "slice" and type(value) is slice:
+            if type(value).__name__ == kind and isinstance(value, slice | range):
                 value = (value.start, value.stop, value.step)
             elif type(value).__name__ != kind or not isinstance(value, tuple | list) or len(value) != len(items):
                 return False

@@ -110,13 +110,15 @@ class ObjectSpec:
 
 @record
 class TupleSpec:
-    """An exact tuple or list of `len(items)` items, or a slice (items start, stop, step).
+    """An exact tuple or list of `len(items)` items, or a slice or range (items start, stop, step).
+
+    The step of a range is known by its value.
 
     `named` is the class of a named tuple; only results of operations that Python does are known so (`observed_spec`).
     """
 
     items: tuple[Spec, ...]
-    kind: Literal["tuple", "list", "slice"] = "tuple"
+    kind: Literal["tuple", "list", "slice", "range"] = "tuple"
     named: type | None = None
 
 
@@ -321,7 +323,9 @@ def spec_of(value: object, depth: int = 0) -> Spec:
     if isinstance(value, tuple | list) and kind in (tuple, list):
         return _sequence_spec(value, depth)
     if isinstance(value, slice):
-        return TupleSpec(tuple(spec_of(item, MAX_DEPTH) for item in (value.start, value.stop, value.step)), "slice")
+        return TupleSpec(tuple(spec_of(item, MAX_DEPTH) for item in bounds_of(value)), "slice")
+    if isinstance(value, range):
+        return range_spec(value, spec_of)
     if isinstance(value, np.dtype) and is_plain(value):
         return StaticSpec(np.dtype(_TYPE_NUMBERS[value.num]))
     if kind is str or isinstance(value, _IDENTITY_TYPES):
@@ -494,8 +498,8 @@ def _values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> li
                 value = code_points(value)
             elif index == AS_ARRAY:
                 value = np.array(value, np.float64 if type(value[0]) is float else np.int64)  # type: ignore[index]
-            elif isinstance(value, slice):
-                value = _slice_items(value)[index]
+            elif isinstance(value, slice | range):
+                value = bounds_of(value)[index]
             elif isinstance(value, types.FunctionType):
                 value = function_items(value)[index]
             else:
@@ -504,8 +508,17 @@ def _values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> li
     return found
 
 
-def _slice_items(value: slice) -> tuple[object, object, object]:
+def bounds_of(value: slice | range) -> tuple[Any, Any, Any]:
+    """What a slice or a range is made of."""
     return value.start, value.stop, value.step
+
+
+def range_spec(value: range, of_bound: Callable[[int], Spec]) -> Spec:
+    """The spec of a range, given those of its bounds."""
+    bounds = bounds_of(value)
+    if not all(-(2**63) <= bound < 2**63 for bound in bounds):
+        return ObjectSpec(range)
+    return TupleSpec((of_bound(value.start), of_bound(value.stop), StaticSpec(value.step)), "range")
 
 
 def signature_of(

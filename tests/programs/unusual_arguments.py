@@ -211,3 +211,30 @@ def named_tuple_on_one_path(x, k):
 @program([(arr("f8", 1, 3, layout=layout),) for layout in ("swapped", "unaligned")], opaque=None, fell_back=None)
 def one_row_of_unusual_layout(x):
     return np.squeeze(x)
+
+
+RANGES = [(range(5, 100),), (range(3),), (range(0),), (range(9, 2, -3),), (range(7, 3),)]
+HELD_RANGE = range(1, 6)
+
+
+@program([*RANGES, (range(2**62, 2**62 + 9, 4),), (range(2**70, 2**70 + 3),)], **UNSTATED)
+def goes_through_a_range(r):
+    total = 0
+    for i in r:
+        total += i % 7
+    for i, j in zip(r, reversed(r), strict=True):
+        total += (i - j) % 5
+    return total, r.start, r.stop, r.step
+
+
+@program(RANGES)
+def what_a_range_holds(r):
+    return len(r), 5 in r, list(r), r[1:3], r, np.array(r).sum(), [i * 2 for i in r if i in HELD_RANGE]
+
+
+@program([(arr("f8", 9), range(0, 9, 2)), (arr("f8", 9), range(7, 1, -2))])
+def elements_of_a_range(x, r):
+    total = 0.0
+    for i in r:
+        total += x[i]
+    return total, x[r]

@@ -57,6 +57,7 @@ _OBJECTS: dict[str, object] = {
     "tuple": tuple,
     "list": list,
     "slice": slice,
+    "range": range,
     "function": types.FunctionType,
     "ndarray": np.ndarray,
     "memmap": np.memmap,

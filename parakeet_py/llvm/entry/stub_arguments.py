@@ -228,7 +228,7 @@ class ArgumentWriter(GateWriter):
     def items(self, value: str, spec: TupleSpec, path: str, pinned: bool) -> None:
         self.of_type(value, self.external(spec.kind))
         self.checkpoint()
-        if spec.kind == "slice":
+        if spec.kind in ("slice", "range"):
             start, first = value, Layout.SLICE_ITEMS
         else:
             self.need(self.let(f"icmp eq i64 {self.field(value, Layout.SIZE, 'i64')}, {len(spec.items)}"))

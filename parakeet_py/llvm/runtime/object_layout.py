@@ -40,7 +40,7 @@ class Layout:
     SIZE: Final = HEADER
     TUPLE_ITEMS: Final = tuple.__basicsize__
     LIST_ITEMS: Final = HEADER + 8
-    SLICE_ITEMS: Final = HEADER
+    SLICE_ITEMS: Final = HEADER  # and those of ranges
     CELL: Final = HEADER
     # PyFunctionObject
     FUNCTION_GLOBALS: Final = HEADER
@@ -119,7 +119,7 @@ def _wrong_facts() -> list[int]:
     at, dtype = id(array), id(array.dtype)
     items = (1.5, "a")
     listed = list(items)
-    piece = slice(*items)
+    piece, numbers = slice(*items), range(1 << 40, 1 << 41, 1 << 39)
     function = _with_everything(items)
     cell = function.__closure__
     assert cell is not None
@@ -152,6 +152,8 @@ def _wrong_facts() -> list[int]:
         word(id({1: 2, 3: 4, 5: 6}) + Layout.SIZE) == 3,
         behind(id(listed) + Layout.LIST_ITEMS, 8) == id(items[1]),
         word(id(piece) + Layout.SLICE_ITEMS + 8) == id(items[1]),
+        [word(id(numbers) + Layout.SLICE_ITEMS + 8 * place) for place in range(3)]
+        == [id(numbers.start), id(numbers.stop), id(numbers.step)],
         word(id(cell[0]) + Layout.CELL) == id(items),
         word(id(function) + Layout.FUNCTION_GLOBALS) == id(function.__globals__),
         word(id(function) + Layout.FUNCTION_CODE) == id(function.__code__),

@@ -38,6 +38,7 @@ from parakeet_py.typed_ir.ir import ONE
 from parakeet_py.typed_ir.specialize.arrays.axis_order import fortran
 from parakeet_py.typed_ir.specialize.containers import array_lists
 from parakeet_py.typed_ir.specialize.forms import form_of, roots_of
+from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.python import attributes
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -45,6 +46,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ClosureV,
     Namespace,
     ObjectV,
+    RangeV,
     ScalarV,
     SliceV,
     Static,
@@ -104,6 +106,11 @@ def parameter(s: Context, spec: Spec, index: int) -> Value:
             return array_lists.of_argument(array)
         case TupleSpec(items, "slice"):
             return SliceV(*(parameter(s, item, index) for item in items))
+        case TupleSpec(items, "range"):
+            start, stop, step = (parameter(s, item, index) for item in items)
+            assert isinstance(start, ScalarV) and isinstance(stop, ScalarV) and isinstance(step, ScalarV)
+            iterables.check_steps(s, start, stop, step)
+            return RangeV(start, stop, step)
         case TupleSpec(items, kind):
             made = TupleV(tuple(parameter(s, item, index) for item in items), kind)
             if kind == "list":

@@ -22,6 +22,8 @@ def normalized(spec: Spec) -> Spec:
             return ObjectSpec(np.memmap, True)
         case ArraySpec(dtype, rank, layout, _, writeable):
             return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
+        case TupleSpec(kind="range"):
+            return ObjectSpec(range, True)
         case TupleSpec(items, kind, named):
             return TupleSpec(tuple(normalized(item) for item in items), kind, named)
     return spec

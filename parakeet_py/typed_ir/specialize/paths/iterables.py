@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _HINTS = {  # what to give a loop instead
-    "a range": "pass its bounds, and write the range in the function",
+    "a range": "write the range in the function, or pass it as an argument",
     "a set": "pass np.array(sorted(x)), if the order does not matter",
     "a frozenset": "pass np.array(sorted(x)), if the order does not matter",
     "a generator": "pass np.array(list(x)), or call the generator function in here",
