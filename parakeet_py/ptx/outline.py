@@ -36,11 +36,12 @@ class Kernel:
     Attributes
     ----------
     params : arrays and scalars, in the order of a `Launch`'s args
-    checked : it may fail; then it has two more parameters, see `codegen`
+    checked : it may fail; then it has three more parameters, see `codegen`
     single : it is run by one thread only
     function : the Imp function it is compiled as
     contract : products and sums may be fused whatever the settings
     product : a product of two matrices is all that it computes: the places of left, right and result in `params`
+    guarded : it may be launched when others before it may have failed, and does nothing then
     """
 
     name: str
@@ -50,6 +51,7 @@ class Kernel:
     function: ir.Function
     contract: bool = False
     product: tuple[int, ...] | None = None
+    guarded: bool = False
 
     @property
     def divisible(self) -> bool:

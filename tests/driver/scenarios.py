@@ -181,6 +181,11 @@ def schedules() -> None:
     picked = accelerate(lambda x, i: x[i] * 2)
 
     @accelerate
+    def late(x: Any, y: Any, i: Any) -> None:
+        y += 1
+        x[:] = y[i]
+
+    @accelerate
     def across(x: Any, y: Any) -> None:
         y[:, 1:-1] = (x[:, :-2] + x[:, 2:]) * 0.5
         x[:, 1:-1] = (y[:, :-2] + y[:, 2:]) * 0.5
@@ -209,9 +214,23 @@ def schedules() -> None:
                 except IndexError as error:
                     assert str(error) == "index 30 is out of bounds for axis 0 with size 5"
         assert runs[0] >= before + 10, (devices, runs[0] - before)
+    with options(
+        devices="cuda:0", check=False
+    ):  # what fails after a store: from a schedule, too, it is not stored again
+        one, two = asdevice(np.ones(4)), asdevice(np.zeros(4))
+        for step in range(1, 9):
+            if step % 4:
+                late(one, two, asdevice(np.arange(4)))
+            else:
+                try:
+                    late(one, two, asdevice(np.array([0, -5, 9, 1])))
+                    raise AssertionError("there is no such element")
+                except IndexError as error:
+                    assert str(error) == "index -5 is out of bounds for axis 0 with size 4"
+            assert np.asarray(two).tolist() == [step] * 4 and np.asarray(one)[0] == step - (step % 4 == 0)
     assert not refused()
-    del there, found, index
-    for function in (columns, ends, picked, across):
+    del there, found, index, one, two
+    for function in (columns, ends, picked, across, late):
         function._dispatcher.recorded = None
     nothing_left()
 

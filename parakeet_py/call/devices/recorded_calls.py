@@ -6,8 +6,9 @@ what decides everything else: the settings, the layout of each array and how the
 (but for those floats that only kernels see), of what is global, and on teams which bytes are valid in which memory.
 
 No thread waits for such a call: its results are ordered by the streams of their devices, and what reads them waits.
-A call with checks waits for them, as its exception is raised where it was made; what has failed goes the long way,
-where nothing has been stored.
+A call with checks waits for them once, at its end, as its exception is raised where it was made. If something has
+failed, what was launched behind it has done nothing; the call goes the long way then, unless something has been stored
+before.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from parakeet_py.base import config as settings
 from parakeet_py.base.errors import MissingValue
 from parakeet_py.base.frames import tracing
+from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.types import DTYPES, Scalar
 from parakeet_py.call.give_back import kept_arguments
 from parakeet_py.call.load import read_source
@@ -31,11 +33,13 @@ from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute import device_loss
 from parakeet_py.hybrid.execute.call_arrays import entering, leaving
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
+from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.plan.host_code import given_loads
 from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.llvm.runtime.error_state import asks_for_errors, error_state
+from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, TURN
 from parakeet_py.signature.results import ResultLeaf, assemble
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ScalarSpec, StaticSpec, leaves, static_key
 from parakeet_py.typed_ir.ir import Var
@@ -238,7 +242,11 @@ class RecordedCalls:
                 kind.values[place] if type_ is None else entering(kind.values[place], type_)
                 for place, type_ in found.numbers
             ]
-            elements = found.schedule.run(addresses, numbers)
+            if found.schedule.failures:
+                with found.schedule.lock:
+                    elements = _checked(found, addresses, numbers)
+            else:
+                elements = found.schedule.run(addresses, numbers)
         except DeviceError:
             self.forget()
             if found.stores:
@@ -362,8 +370,10 @@ class Attempt:
         reads = sum(isinstance(one, Read) for one in self.recorder.requests)
         if reads != sum(one.kind == "element" for one in results):
             self.recorder.spoil("the host looks at elements")
-        if kept_arguments(self.compiled) and any(isinstance(one, Expect) for one in self.recorder.requests):
+        if kept_arguments(self.compiled) and self._may_fail():
             self.recorder.spoil("what has failed would be undone")
+        if self.device is None and self.compiled.specialization.stored_params and self._may_fail():
+            self.recorder.spoil("what has been stored before something fails would be stored again")
         positions = _places(self.compiled)
         numbers: dict[int, int] = {}
         passed: list[tuple[int, Any]] = []
@@ -410,6 +420,9 @@ class Attempt:
             ),
         )
 
+    def _may_fail(self) -> bool:
+        return any(isinstance(one, Expect) for one in self.recorder.requests)
+
     def _result(
         self,
         leaf: Any,
@@ -444,6 +457,30 @@ class Attempt:
                 self.recorder.spoil("a result is on the host")
             made.append(_New(home.size, home.everything, dict(home.valid), tuple(copies)))
         return _Result("array", homes[home], leaf._layout, leaf._offset)
+
+
+@hidden
+def _checked(found: Recorded, addresses: Sequence[int], numbers: Sequence[Any]) -> Any:
+    """The elements that a schedule reads, some of whose launches may fail.
+
+    Raises
+    ------
+    Failed
+        One has, and all memory that the call was given is as it was.
+    """
+    schedule = found.schedule
+    try:
+        return schedule.run(addresses, numbers)
+    except Failed as failed:
+        if schedule.failures[failed.turn].clean:
+            schedule.begin_again()
+            raise
+        words = schedule.failed(failed, addresses, numbers, FAILURE_WORDS)
+        schedule.begin_again()
+    plan = found.plan
+    assert isinstance(plan, DevicePlan)
+    plan.last_run = found.run
+    raise exception_of(plan.function, plan.bodies, int(words[1]), words[2:TURN])
 
 
 def _result(found: Recorded, kind: _Kind, buffers: Sequence[Buffer], elements: Sequence[Any]) -> Any:

@@ -13,8 +13,8 @@ Requests of a device are ordered by its stream, so a call may be asked for befor
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
 
@@ -84,7 +84,7 @@ class Multiply(NamedTuple):
 
 
 class Expect(NamedTuple):
-    """A kernel before may have failed: then `word` does not stand at an address."""
+    """A kernel before may have failed: then its turn stands at an address, not `word`."""
 
     device: Any
     address: Any
@@ -102,8 +102,27 @@ class Read(NamedTuple):
 Request = Launch | CopyIn | CopyOver | Multiply | Expect | Read
 
 
+class MayFail(NamedTuple):
+    """A launch that may fail.
+
+    Attributes
+    ----------
+    launch : the request, or its number
+    single : its record says everything at once
+    clean : if it has failed, all memory that the call was given is as it was
+    """
+
+    launch: Any
+    single: bool
+    clean: bool
+
+
 class Failed(Exception):
-    """Something has failed in the kernels of a schedule; no argument has been stored to."""
+    """Something has failed in the kernels of a schedule: the launch of a turn, which stands at an address."""
+
+    def __init__(self, device: Any, address: int, turn: int) -> None:
+        super().__init__(turn)
+        self.device, self.address, self.turn = device, address, turn
 
 
 class Slot(NamedTuple):
@@ -121,6 +140,8 @@ class Recorder:
     ----------
     spoiled : why no schedule comes of it
     values : the leaf arguments as the host part has them
+    beginning : what schedules put into memory of theirs once: device, address and data
+    failures : the launches that may fail, by their turns
     """
 
     def __init__(self) -> None:
@@ -131,6 +152,8 @@ class Recorder:
         self._freed: dict[tuple[int, int], list[int]] = {}  # by device and size
         self._mine = threading.get_ident()
         self._expected = False
+        self.beginning: list[tuple[Any, int, np.ndarray[Any, Any]]] = []
+        self.failures: dict[int, MayFail] = {}
 
     def spoil(self, why: str) -> None:
         self.spoiled = self.spoiled or why
@@ -167,7 +190,9 @@ class Recorder:
         return True
 
     def copy_in(self, device: Any, address: int, data: np.ndarray[Any, Any], pitch: int) -> None:
-        if pitch or data.nbytes > _LARGEST:
+        if _known.get() == KEPT:
+            self.beginning.append((device, address, data.copy()))
+        elif pitch or data.nbytes > _LARGEST:
             self.spoil("data of the host's")
         else:
             self.add(CopyIn(device, address, data.copy()))
@@ -178,10 +203,12 @@ class Recorder:
 
         self.add(Multiply(device, operand(left), operand(right), operand(out), fast))
 
-    def expected(self, device: Any, address: int, word: int, harmless: bool) -> None:
-        """What is copied out next says whether kernels have failed; `harmless`: none has stored to an argument."""
-        if not harmless:
-            self.spoil("a kernel that may fail stores to arguments")
+    def may_fail(self, turn: int, single: bool, clean: bool) -> None:
+        """What has been launched last may fail."""
+        self.failures[turn] = MayFail(len(self.requests) - 1, single, clean)
+
+    def expected(self, device: Any, address: int, word: int) -> None:
+        """What is copied out next says whether kernels have failed."""
         self._expected = True
         self.add(Expect(device, address, word))
 
@@ -219,6 +246,26 @@ def spoil(why: str) -> None:
         noting.spoil(why)
 
 
+# What is known of data that is copied to a device: the same each time, or left as it is, so that once is enough.
+AGAIN, KEPT = "again", "kept"
+_known: ContextVar[str] = ContextVar("parakeet_py_known", default="")
+
+
+def is_known() -> bool:
+    """Whether data that is copied to a device now is the same each time."""
+    return bool(_known.get())
+
+
+@contextmanager
+def known(how: str) -> Iterator[None]:
+    """Inside, data that is copied to devices is `AGAIN` the same the next time, or `KEPT` there."""
+    token = _known.set(how)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
 class recorded:
     """Inside, everything asked of devices is noted."""
 
@@ -245,16 +292,42 @@ class Schedule:
     Attributes
     ----------
     run : does them, given the address of each slot and the numbers; gives the elements that are read
+    failures : the launches that may fail, by their turns
+    lock : held by the thread that runs it, if something may fail
     """
 
-    def __init__(self, requests: Sequence[Request], workspace: Sequence[tuple[Any, int, int]]) -> None:
+    def __init__(
+        self,
+        requests: Sequence[Request],
+        workspace: Sequence[tuple[Any, int, int]],
+        beginning: Sequence[tuple[Any, int, np.ndarray[Any, Any]]] = (),
+        failures: Mapping[int, MayFail] | None = None,
+    ) -> None:
         self.requests = tuple(requests)
         self.workspace = list(workspace)
+        self.beginning, self.lock = beginning, threading.Lock()
+        self.failures = {turn: one._replace(launch=requests[one.launch]) for turn, one in (failures or {}).items()}
         devices: dict[int, Any] = {id(one.device): one.device for one in requests}
         self.devices = tuple(devices.values())
         made = {getattr(device, "runner", None) for device in self.devices}
         maker = made.pop() if len(made) == 1 else None
         self.run: Runner = _InPython(self) if maker is None else maker(self.requests)
+
+    def begin_again(self) -> None:
+        """Make its own memory what it was when it was recorded."""
+        for device, address, data in self.beginning:
+            device.copy_in(address, data)
+
+    def failed(self, found: Failed, addresses: Sequence[int], numbers: Sequence[Any], words: int) -> Any:
+        """The words of the record of what has failed in a run with these addresses and numbers, complete."""
+        launch, single, _ = self.failures[found.turn]
+        record = np.empty(words, np.int64)
+        start = found.address - 8 * (words - 1)
+        if not single:
+            found.device.copy_out(record.view(np.uint8), start)
+            do(launch._replace(values=[*launch.values[:-1], int(record[0])]), addresses, numbers)
+        found.device.copy_out(record.view(np.uint8), start)
+        return record
 
     def __del__(self) -> None:
         for device, address, _ in self.workspace:
@@ -282,7 +355,7 @@ def schedule_of(
         for device, address, _ in workspace:
             device.free(address)
         return None
-    return Schedule(requests, workspace)
+    return Schedule(requests, workspace, recorder.beginning, recorder.failures)
 
 
 class _Places:
@@ -358,7 +431,7 @@ def do(request: Request, addresses: Sequence[int], numbers: Sequence[Any]) -> An
             found = np.empty(1, np.int64)
             device.copy_out(found.view(np.uint8), address_of(address, addresses))
             if found[0] != word:
-                raise Failed
+                raise Failed(device, address_of(address, addresses), int(found[0]))
         case Read(device, address, dtype):
             element = np.empty(1, dtype)
             device.copy_out(element.view(np.uint8), address_of(address, addresses))

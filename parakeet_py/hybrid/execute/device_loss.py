@@ -25,7 +25,7 @@ from parakeet_py.base.errors import DeviceWarning, advised
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
-from parakeet_py.hybrid.devices.recording import CopyOver, Launch, active, spoil
+from parakeet_py.hybrid.devices.recording import CopyOver, Launch, active, is_known, spoil
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
 if TYPE_CHECKING:
@@ -91,7 +91,11 @@ class Member:
     def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         with self._watched():
             self.device.copy_in(address, data, pitch)
-        spoil("data of the host's")  # which may be others the next time
+        noting = active()
+        if noting is not None and is_known():
+            noting.copy_in(self.device, address, data, pitch)
+        else:
+            spoil("data of the host's")  # which may be others the next time
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         with self._watched():

@@ -1,6 +1,9 @@
 """The memory of one device, as the host part of a function that runs there sees it.
 
 All arrays of such a host part are `DeviceView`s: it makes them, launches kernels on them, and looks at single elements.
+Kernels that may fail are not waited for: those behind one that has failed do nothing (`ptx.kernels.guards`), and the
+host looks at the record of failures where it looks at anything (`look`), at last when the host part has ended.
+
 What enters and leaves, and what is done in Python in between, is the business of the call (`execution`): the whole of
 one on a device alone, a part of a region on a team.
 """
@@ -9,21 +12,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from parakeet_py.hybrid.devices.device import Device, DeviceError, KernelError
 from parakeet_py.hybrid.devices.faults import fault_text, lines_of
-from parakeet_py.hybrid.devices.recording import active
+from parakeet_py.hybrid.devices.recording import AGAIN, KEPT, active, known
 from parakeet_py.hybrid.devices.timeline import recorder
 from parakeet_py.hybrid.devices.transfer_counters import Meter
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, strides_of
-from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, NO_FAILURE
+from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, NO_FAILURE, TURN
 
 OpaqueCallback = Callable[[int, Sequence[DeviceView]], Sequence[Any]]
+MOST_UNSEEN = 1000  # launches that may fail, before the host looks whether one has
+MOST_KEPT = 1 << 28  # bytes of their arguments
+NONE_YET = np.array([NO_FAILURE if word in (0, TURN) else 0 for word in range(FAILURE_WORDS)], np.int64)
+
+
+class Again(NamedTuple):
+    """What a device is given to launch a kernel, see `Device.launch`."""
+
+    module: Any
+    kernel: str
+    blocks: int
+    threads: int
+    codes: str
+    values: Sequence[Any]
+
+    def reporting(self, order: int) -> Again:
+        """The launch in which the thread that fails in this iteration says how."""
+        return self._replace(values=[*self.values[:-1], order])
+
+
+class Unseen(NamedTuple):
+    """A launch that may have failed.
+
+    Attributes
+    ----------
+    number, blocks, args : as the host part has them
+    again : how it is launched
+    clean : if it has failed, memory of arguments is as it was before the call
+    """
+
+    number: int
+    blocks: int
+    args: tuple[Any, ...]
+    again: Again
+    clean: bool
 
 
 def innermost(device: Any) -> Any:
@@ -40,6 +78,7 @@ class DeviceMemory:
     ----------
     device : which counts what is asked of it
     changed : the memory that kernels may have stored to
+    unseen : the launches since the last look that may have failed, by their turns
     given : the memory of arguments, as far as it was there
     opaque : does an operation handed back to Python; a part of a region has none
     """
@@ -50,11 +89,17 @@ class DeviceMemory:
         self.given: set[Buffer] = set()
         self.record: Buffer | None = None  # of failures
         self.opaque = opaque
+        self.of_call = True  # not of a part
+        self.turns = 0  # launches that may fail, so far
+        self.unseen: dict[int, Unseen] = {}
+        self._kept = 0
 
     @classmethod
     def of_part(cls, plan: DevicePlan, device: Device) -> DeviceMemory:
         """The memory that a part of a region runs in."""
-        return cls(plan, Meter(device, plan.check))
+        made = cls(plan, Meter(device, plan.check))
+        made.of_call = False
+        return made
 
     def fault(self, error: Exception) -> Exception:
         """An error of the device that says what it was doing, if that is not known to have ended well."""
@@ -86,6 +131,7 @@ class DeviceMemory:
         return DeviceView(base.buffer, base.offset + offset, dtype, shape, strides, readonly=base.readonly)
 
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
+        self.look()
         element = np.empty(1, array.dtype)
         place = self._place(array, indices)
         noting = active()
@@ -95,6 +141,7 @@ class DeviceMemory:
         return element[0]
 
     def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
+        self.look()
         self.changed.add(array.buffer)
         element = np.array([value], array.dtype)
         self.device.copy_in(self._place(array, indices), element.view(np.uint8))
@@ -107,19 +154,16 @@ class DeviceMemory:
         return self.device.offered(left, right, out)
 
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
-        look = self.launch_unseen(number, blocks, args)
-        if look is not None:
-            look()
-
-    def launch_unseen(self, number: int, blocks: int, args: tuple[Any, ...]) -> Callable[[], None] | None:
-        """Launch a kernel; gives what waits for it and raises what has failed in it, if something can."""
         if blocks <= 0:
-            return None
+            return
         plan, device = self.plan, self.device
         kernel = plan.kernels[number]
         found = recorder()
         if found is not None:
             found.lines.setdefault(kernel.name, tuple(lines_of(kernel)))
+        if self.unseen and not kernel.guarded:
+            self.look()
+        clean = self.changed.isdisjoint(self.given)
         for place in plan.stores[number]:
             self.changed.add(args[place].buffer)
         values: list[Any] = []
@@ -127,47 +171,78 @@ class DeviceMemory:
             values += expand(arg)
         if kernel.product is not None:
             left, right, out = (args[place] for place in kernel.product)
+            if self.unseen and device.offered(left, right, out):
+                self.look()  # a library does not ask whether something has failed
             if device.multiply(left, right, out, plan.flags["fastmath"]):
                 device.launched(number, 0, values)
-                return None
+                return
         aligned = True
         for arg in args:
             if type(arg) is DeviceView and (arg.buffer.address + arg.offset) % 16:
                 aligned = False
         form = plan.form(device.device, number, blocks, aligned, values)
         module, codes = plan.module(device.device, number, form), plan.codes[number][form.narrow]
+        if kernel.checked or kernel.guarded:
+            values += (self._record().address, self.turns, -1)[: 3 if kernel.checked else 2]
         device.launched(number, blocks, values)
-        shape = blocks * form.parts, kernel.threads // form.parts
-        if not kernel.checked:
-            device.launch(module, kernel.name, *shape, codes, values)
-            return None
-        address = self._fresh_record().address
-        device.launch(module, kernel.name, *shape, codes, [*values, address, -1])
+        again = Again(module, kernel.name, blocks * form.parts, kernel.threads // form.parts, codes, values)
+        device.launch(*again)
+        if kernel.checked:
+            clean &= not kernel.single or self.changed.isdisjoint(self.given)
+            self._may_have_failed(Unseen(number, blocks, args, again, clean))
 
-        def look() -> None:
-            words = np.empty(FAILURE_WORDS, np.int64)
-            noting = active()
-            if noting is not None:
-                noting.expected(innermost(device), address, NO_FAILURE, self.changed.isdisjoint(self.given))
+    def _may_have_failed(self, launch: Unseen) -> None:
+        """A launch is under way that may fail; its arguments stay as they are until that is known."""
+        noting = active()
+        if noting is not None and self.of_call:
+            noting.may_fail(self.turns, self.plan.kernels[launch.number].single, launch.clean)
+        self.unseen[self.turns] = launch
+        self.turns += 1
+        for arg in launch.args:
+            if type(arg) is DeviceView:
+                self._kept += arg.buffer.size
+        if self._kept > MOST_KEPT or len(self.unseen) >= MOST_UNSEEN:
+            self.look()
+
+    def look(self) -> None:
+        """Wait for all launches that may fail; raises the exception of the first that has."""
+        if not self.unseen:
+            return
+        unseen, device, address = self.unseen, self.device, self._record().address
+        self.unseen, self._kept = {}, 0
+        noting = active()
+        if noting is not None:
+            noting.expected(innermost(device), address + 8 * TURN, NO_FAILURE)
+        words = np.empty(FAILURE_WORDS, np.int64)
+        device.copy_out(words.view(np.uint8), address)
+        turn = int(words[TURN])
+        if turn == NO_FAILURE:
+            return
+        failed = unseen[turn]
+        if not self.plan.kernels[failed.number].single:
+            again = failed.again.reporting(int(words[0]))
+            device.launched(failed.number, failed.blocks, again.values)
+            device.launch(*again)
             device.copy_out(words.view(np.uint8), address)
-            order = int(words[0])
-            if order == NO_FAILURE:
-                return
-            if not kernel.single:
-                device.launched(number, blocks, values)
-                device.launch(module, kernel.name, *shape, codes, [*values, address, order])
-                device.copy_out(words.view(np.uint8), address)
-            raise self.failure(int(words[1]), words[2:])
+        raise self.failure(int(words[1]), words[2:TURN])
 
-        return look
+    def first(self, error: Exception) -> Exception:
+        """The exception of a launch that has failed before the host part has raised one, or that one."""
+        try:
+            self.look()
+        except Exception as earlier:
+            return earlier
+        return error
 
-    def _fresh_record(self) -> Buffer:
+    def _record(self) -> Buffer:
+        """The record of failures, in which there is none when it is made."""
         if self.record is None:
             self.record = Buffer(self.device, 8 * FAILURE_WORDS)
-        words = np.zeros(FAILURE_WORDS, np.int64)
-        words[0] = NO_FAILURE
-        self.device.copy_in(self.record.address, words.view(np.uint8))
+            with known(KEPT if self.of_call else AGAIN):
+                self.device.copy_in(self.record.address, NONE_YET.view(np.uint8))
         return self.record
 
     def failure(self, code: int, args: Any) -> Exception:
+        """The exception of a failed check, of the host part or of a kernel."""
+        self.look()
         return exception_of(self.plan.function, self.plan.bodies, code, args)

@@ -8,7 +8,7 @@ or how many there are, decides what comes next, and after many regions or launch
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -70,27 +70,34 @@ class _NoDevice:
 class _NoMemory(DeviceMemory):
     """A device's memory without elements: launches and copies are counted."""
 
-    def launch_unseen(self, number: int, blocks: int, args: tuple[Any, ...]) -> Callable[[], None] | None:
+    may_fail = False  # something that was launched since the last look
+
+    def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:
-            return None
+            return
         plan, kernel = self.plan, self.plan.kernels[number]
         for place in plan.stores[number]:
             self.changed.add(args[place].buffer)
         self.device.launched(number, blocks, ())
-        if kernel.checked:
+        if kernel.checked or kernel.guarded:
             if self.record is None:
                 self.record = Buffer(self.device, 8 * FAILURE_WORDS)
-            self.device.bytes_in += 8 * FAILURE_WORDS
-            self.device.bytes_out += 8 * FAILURE_WORDS
+                self.device.bytes_in += 8 * FAILURE_WORDS
+            self.may_fail |= kernel.checked
         if sum(self.device.launches.values()) > MOST_LAUNCHES:
             raise Enough
-        return None
+
+    def look(self) -> None:
+        self.device.bytes_out += 8 * FAILURE_WORDS * self.may_fail
+        self.may_fail = False
 
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
+        self.look()
         self.device.bytes_out += np.dtype(array.dtype).itemsize
         return _Element()
 
     def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
+        self.look()
         self.changed.add(array.buffer)
         self.device.bytes_in += np.dtype(array.dtype).itemsize
 

@@ -146,7 +146,7 @@ class Execution(RegionRuns):
             values = self.enter(leaves)
             if self.alone:
                 given = [self.there(value) if isinstance(value, SharedArray) else value for value in values]
-                results: Sequence[Any] = self.host(self.memory, *given)
+                results: Sequence[Any] = self.run_alone(given)
             else:
                 results = self.perform(values)
             kinds = [result.type for result in self.plan.function.results]
@@ -171,8 +171,24 @@ class Execution(RegionRuns):
                 self.leave_homes()
 
     @hidden
+    def run_alone(self, given: Sequence[Any]) -> Sequence[Any]:
+        """Run the host part on a device; what has failed first is raised."""
+        try:
+            results: Sequence[Any] = self.host(self.memory, *given)
+        except DeviceError:
+            raise
+        except Exception as error:
+            found = self.memory.first(error)
+            if found is error:
+                raise
+            raise found from None
+        self.memory.look()
+        return results
+
+    @hidden
     def opaque_alone(self, site: int, args: Sequence[Any]) -> list[Any]:
         """An operation of Python's, in the midst of what a device does alone."""
+        self.memory.look()
         self.shown |= site not in self.plan.routines or bool(self.memory.changed)
         shared = [self.here(arg) if isinstance(arg, DeviceView) else arg for arg in args]
         self.settle()

@@ -10,13 +10,14 @@ is cut another way or not at all.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from parakeet_py.base import config as settings
 from parakeet_py.base.types import Scalar
+from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.recording import spoil
 from parakeet_py.hybrid.devices.team import Range, Team
 from parakeet_py.hybrid.devices.timeline import PART, recorder, span
@@ -207,9 +208,8 @@ class RegionRuns(CallArrays, TeamCall):
         def tell(lost: Lost) -> None:
             lost.error = memory.fault(lost.error)
 
-        return Started(
-            plan.steps(memory, *given), lambda made: [*map(self._made_on, itertools.repeat(who), made, kinds)], tell
-        )
+        steps = _steps(memory, plan.steps(memory, *given))
+        return Started(steps, lambda made: [*map(self._made_on, itertools.repeat(who), made, kinds)], tell)
 
     def prepare(
         self, who: int, part: Function, args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]
@@ -236,6 +236,20 @@ class RegionRuns(CallArrays, TeamCall):
             return entering(array[()], kind)
         self.memories.count(who, HOST, array.nbytes)
         return of_host(self.memories, array)
+
+
+def _steps(memory: DeviceMemory, steps: Generator[None, None, Any]) -> Generator[None, None, Any]:
+    """The host part of a part, and then a look whether something has failed."""
+    try:
+        made = yield from steps
+        if memory.unseen:
+            yield
+    except (DeviceError, Lost):
+        raise
+    except Exception as error:
+        raise memory.first(error) from None
+    memory.look()
+    return made
 
 
 def _disjoint(args: Sequence[Any], names: Sequence[Var | None], stored: set[Var]) -> bool:

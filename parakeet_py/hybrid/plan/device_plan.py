@@ -96,7 +96,7 @@ class DevicePlan(HostPlan):
         self.kernels: tuple[Kernel, ...] = device_function.kernels
         codes = ["".join(codes_of(kernel)) for kernel in self.kernels]
         self._integers = [[place for place, code in enumerate(found) if code == "q"] for found in codes]
-        last = ["Pq" if kernel.checked else "" for kernel in self.kernels]
+        last = ["Pqq" if kernel.checked else "Pq" if kernel.guarded else "" for kernel in self.kernels]
         self.codes = tuple(
             {narrow: (found.replace("q", "i") if narrow else found) + more for narrow in (False, True)}
             for found, more in zip(codes, last, strict=True)

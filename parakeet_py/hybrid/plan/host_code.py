@@ -14,7 +14,7 @@ other scalar is a NumPy scalar of exactly its dtype; arithmetic that is not on s
         return (out,)
 
 In steps it is a generator of the same statements, which stops wherever it has to wait for the device: before it loads a
-number, and before it looks whether a kernel has failed. Others can be asked for something meanwhile.
+number. Others can be asked for something meanwhile.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ class Memory(Protocol):
     def store(self, array: Any, indices: tuple[int, ...], value: Any) -> None: ...
     def offered(self, left: Any, right: Any, out: Any) -> bool: ...
     def launch(self, kernel: int, blocks: int, args: tuple[Any, ...]) -> None: ...
-    def launch_unseen(self, kernel: int, blocks: int, args: tuple[Any, ...]) -> Callable[[], None] | None: ...
     def opaque(self, site: int, args: tuple[Any, ...]) -> Sequence[Any]: ...
     def failure(self, code: int, args: tuple[Any, ...]) -> Exception: ...
 
@@ -247,9 +246,6 @@ class _Writer:
                 self.line(f"{self.name(place)} = None")
             case ir.Retain():
                 pass  # Python counts references itself
-            case ir.Launch(kernel, blocks, args) if self.steps:
-                self.line(f"look = rt.launch_unseen({kernel}, {self.operand(blocks)}, {self.tuple_of(args)})")
-                self.line("if look is not None: yield; look()")
             case ir.Launch(kernel, blocks, args):
                 self.line(f"rt.launch({kernel}, {self.operand(blocks)}, {self.tuple_of(args)})")
             case ir.Opaque(outs, site, args):

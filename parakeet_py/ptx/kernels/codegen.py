@@ -9,11 +9,17 @@ LLVM sees then that their products need no long multiplication, and their quotie
 kernel never stores to, and that shares no memory with one that it stores to, is `noalias readonly`: its loads go
 through the read-only cache.
 
-**Failures.** A kernel that may fail has two more parameters: the address of a record of eight words (order, code, six
-arguments) and a number. A failing thread lowers the order of the record to that of its iteration, and leaves. When the
-host finds an order there, it runs the kernel again with that order as the number, and the thread that fails in this
-iteration fills in the code and arguments. A kernel that stores to memory others can see makes its checks beforehand,
-so running it twice changes nothing. A kernel of a single thread fills in everything at once, and is not run again.
+**Failures.** The kernels of a call share a record of nine words: order, code, six arguments, turn. A kernel that may
+fail has three more parameters: the address of the record, its turn (how many launches that may fail were before it) and
+a number. A failing thread writes down the turn, lowers the order of the record to that of its iteration, and leaves.
+When the host finds a turn there, it runs that kernel again with the order as the number, and the thread that fails in
+this iteration fills in the code and arguments. A kernel that stores to memory others can see makes its checks
+beforehand, so running it twice changes nothing. A kernel of a single thread fills in everything at once, and is not run
+again.
+
+A kernel that may be launched when others before it may have failed is *guarded*: it has the record and its turn as
+parameters, and does nothing if an earlier turn stands there. So the host need not wait for one kernel before it
+launches the next: after a failure all is as that kernel has left it.
 """
 
 from __future__ import annotations
@@ -36,7 +42,8 @@ from parakeet_py.ptx.outline import Kernel
 from parakeet_py.typed_ir.ir import Var, dtype_of
 
 NO_FAILURE = (1 << 63) - 1  # the order in a record that no thread has lowered
-FAILURE_WORDS = 8
+FAILURE_WORDS = 9
+TURN = 8  # the word of a record that says which launch has failed; NO_FAILURE if none has
 TENSOR_BLOCKS = 2  # of kernels that use tensor cores, which a multiprocessor shall have registers for
 NARROW = 1 << 31  # the integers of a narrow kernel are below it
 
@@ -85,8 +92,12 @@ def kernel_ir(
     parameters: list[str] = []
     for number, param in enumerate(kernel.params):
         scope.values[param] = _enter(f, param, number, stored, kernel.function.roots, parameters, aligned, narrow)
+    if kernel.guarded or kernel.checked:
+        parameters += ["ptr %failure", "i64 %turn"]
+    if kernel.guarded:
+        _leave_after_failures(f)
     if kernel.checked:
-        parameters += ["ptr %failure", "i64 %report"]
+        parameters.append("i64 %report")
         block = f.value(f"call i32 {_register(module, 'ctaid.x')}()")
         thread = f.value(f"call i32 {_register(module, 'tid.x')}()")
         start = f.binary("mul", "i64", f.value(f"zext i32 {block} to i64"), str(kernel.threads // parts))
@@ -164,6 +175,16 @@ def stored_roots(function: ir.Function) -> frozenset[int]:
     return frozenset().union(*(function.roots.get(array, frozenset()) for array in stored))
 
 
+def _leave_after_failures(f: FunctionText) -> None:
+    """Do nothing if a launch before this one has failed: that is known when the first block begins."""
+    place = f.value(f"getelementptr i8, ptr %failure, i64 {8 * TURN}")
+    seen = call(f, f"load atomic i64, ptr {place} {SCOPE} monotonic, align 8")
+    leave, go_on = f.label("leave"), f.label("goon")
+    f.cold(leave, ["ret void"])
+    f.branch_if(f.value(f"icmp slt i64 {seen}, %turn"), leave, go_on)
+    f.begin(go_on)
+
+
 def _register(module: ModuleText, name: str) -> str:
     return module.declare("i32", f"llvm.nvvm.read.ptx.sreg.{name}", "", "")
 
@@ -193,13 +214,17 @@ class KernelUnit(Unit):
         for offset, item in words:
             place = f.fresh()
             told += [f"{place} = getelementptr i8, ptr %failure, i64 {offset}", f"store i64 {item}, ptr {place}"]
+        turn = f.fresh()
+        turn_place = f"{turn} = getelementptr i8, ptr %failure, i64 {8 * TURN}"
         if self.single:
-            lines = [f"store i64 {order}, ptr %failure", *told]
+            lines = [f"store i64 {order}, ptr %failure", *told, turn_place, f"store i64 %turn, ptr {turn}"]
             return [*lines, "ret void"]
         f.cold(tell, [*told, f"br label %{leave}"])
         f.cold(leave, ["ret void"])
         wanted = f.fresh()
         return [
+            turn_place,
+            f"{f.fresh()} = atomicrmw umin ptr {turn}, i64 %turn {SCOPE} monotonic",
             f"{f.fresh()} = atomicrmw umin ptr %failure, i64 {order} {SCOPE} monotonic",
             f"{wanted} = icmp eq i64 {order}, %report",
             f"br i1 {wanted}, label %{tell}, label %{leave}",

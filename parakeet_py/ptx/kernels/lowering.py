@@ -33,6 +33,7 @@ from parakeet_py.imp.schedule.loop_order import Study, static_cost, study
 from parakeet_py.imp.storage import reference_counts
 from parakeet_py.imp.writer import ZERO
 from parakeet_py.ptx.kernels.device_scalars import keep_scalars
+from parakeet_py.ptx.kernels.guards import guarded
 from parakeet_py.ptx.kernels.points_per_thread import at_points
 from parakeet_py.ptx.kernels.regions import grid, unravel, walked
 from parakeet_py.ptx.kernels.row_groups import Member, RowGroup, row_groups
@@ -65,7 +66,7 @@ def lower_for_gpu(function: typed.Function, tf32: bool = False) -> DeviceFunctio
     host = device.host
     body = reference_counts.manage(host.body, host.results)
     managed = imp.Function(host.name, host.params, body, host.results, host.failures, host.roots)
-    return DeviceFunction(managed, device.kernels)
+    return DeviceFunction(managed, guarded(body, device.kernels))
 
 
 def _in_rows(skeletons: dict[type, Any], groups: Mapping[Var, RowGroup]) -> None:
