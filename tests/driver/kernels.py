@@ -16,6 +16,13 @@ def newest_ptx(version: int) -> tuple[int, int]:
     return (8, minor - (minor > 5)) if major == 12 else (major - 4, minor)
 
 
+def known_version(text: str) -> tuple[int, int]:
+    """The version of PTX that a text is written in."""
+    found = re.search(r"\.version (\d+)\.(\d+)", text)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
 class Library:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -27,6 +34,61 @@ class Library:
         return self.modules[context.number]
 
 
+def of_library(code: int) -> str:
+    """The PTX of what is loaded. What the linker has made is for one capability, and no text."""
+    data = ctypes.string_at(code) or b""
+    if data.startswith(CUBIN):
+        head, _, data = data.partition(b"\n")
+        if head != cubin_head():
+            raise Status(Code.NO_BINARY_FOR_GPU)
+    return data.decode()
+
+
+CUBIN = b"\x7fELF"
+
+
+def cubin_head() -> bytes:
+    return CUBIN + " ".join(map(str, machine.capability)).encode()
+
+
+class Linker:
+    """What is linked, and what has come of it, which lives as long as this."""
+
+    def __init__(self) -> None:
+        self.text, self.made = b"", ctypes.create_string_buffer(0)
+
+
+@call("uppp")
+def cuLinkCreate(count: int, options: int, values: int, place: int) -> None:
+    machine.current()
+    put_handle(place, machine.keep(Linker()))
+
+
+@call("pipzpupp")
+def cuLinkAddData(
+    handle: int, kind: int, data: int, size: int, name: int, count: int, options: int, values: int
+) -> None:
+    text = ctypes.string_at(data, size).rstrip(b"\0")
+    if kind != 1 or known_version(text.decode()) > newest_ptx(machine.version):
+        raise Status(Code.INVALID_PTX)
+    machine.handles[handle].text = text
+
+
+@call("ppp")
+def cuLinkComplete(handle: int, place: int, size: int) -> None:
+    linker = machine.handles[handle]
+    machine.linked += 1
+    linker.made = ctypes.create_string_buffer(cubin_head() + b"\n" + linker.text)
+    put(place, ctypes.c_uint64, ctypes.addressof(linker.made))
+    put(size, ctypes.c_uint64, len(linker.made))
+
+
+@call("p")
+def cuLinkDestroy(handle: int) -> None:
+    linker = machine.handles.pop(handle)
+    ctypes.memset(linker.made, 0, len(linker.made))
+
+
 class Kernel:
     def __init__(self, library: Library, name: str) -> None:
         self.library, self.name = library, name
@@ -34,10 +96,8 @@ class Kernel:
 
 @call("pppppppu")
 def cuLibraryLoadData(place: int, code: int, *more: Any) -> None:
-    text = (ctypes.string_at(code) or b"").decode()
-    found = re.search(r"\.version (\d+)\.(\d+)", text)
-    assert found is not None
-    if (int(found[1]), int(found[2])) > newest_ptx(machine.version):
+    text = of_library(code)
+    if known_version(text) > newest_ptx(machine.version):
         raise Status(Code.UNSUPPORTED_PTX_VERSION)
     put_handle(place, machine.keep(Library(text)))
 

@@ -26,6 +26,8 @@ class Code(IntEnum):
     OUT_OF_MEMORY = 2
     INVALID_DEVICE = 101
     INVALID_CONTEXT = 201
+    NO_BINARY_FOR_GPU = 209
+    INVALID_PTX = 218
     UNSUPPORTED_PTX_VERSION = 222
     INVALID_HANDLE = 400
     NOT_FOUND = 500
@@ -147,6 +149,7 @@ class Machine:
         self.pinned: dict[int, np.ndarray[Any, Any]] = {}
         self.here = threading.local()
         self.graphs_launched = 0
+        self.linked = 0  # PTX that has become machine code for later processes
         self.apart: set[tuple[int, int]] = set()  # devices without a link: the first cannot access the second
         self.refusing: set[tuple[int, int]] = set()  # ... says that it can, and is refused
         self.registers: Callable[[str], int] = lambda name: 32

@@ -235,6 +235,17 @@ def schedules() -> None:
     nothing_left()
 
 
+def cubins(folder: str) -> None:
+    """Machine code is made once for all processes: the second asks no linker."""
+    found = driver.load(capability=(9, 0))
+    work = accelerate(lambda x, y: np.sqrt(x) + y.sum())
+    x = np.arange(100.0)
+    with options(devices="cuda:0", cache=True, cache_dir=folder):
+        assert np.allclose(work(x, x), np.sqrt(x) + x.sum())
+    print("linked", found.linked)
+    assert not refused()
+
+
 class Shown:
     """An array of another library, which has been computed in a stream of its own."""
 

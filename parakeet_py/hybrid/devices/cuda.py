@@ -4,7 +4,7 @@ Nothing of CUDA is imported before libcuda has been found (`cuda_probe`). Every 
 everything (and more, its lanes, where copies shall overlap kernels), the driver's stream-ordered memory pool and one of
 its own before that (`memory_pool`), pinned memory that copies go through (`staging`), kernels that are given to it
 together (`launches`), calls that machine code does again (`cuda_schedules`), and modules from PTX that the driver
-compiles for it.
+compiles for it, or has compiled in another process (`ptx.cubins`).
 
 A kernel that faults takes the context of its device along: everything on it fails from then on, in this process. The
 device remembers what happened and says it again instead of the driver's later errors.
@@ -35,6 +35,7 @@ from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
 from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
 from parakeet_py.hybrid.residency.arrays import DeviceView
 from parakeet_py.hybrid.residency.byte_ranges import Rows
+from parakeet_py.ptx.cubins import cubin_of
 from parakeet_py.ptx.target import ARCHITECTURES, isa, newest_isa
 
 _TYPES = {
@@ -97,9 +98,9 @@ def _opened(number: int) -> CudaDevice:
 
 
 class _Module(NamedTuple):
-    """Loaded PTX, and the kernels found in it so far."""
+    """PTX, and the kernels found in it so far."""
 
-    code: Any
+    ptx: str
     kernels: dict[str, Any]
 
 
@@ -165,6 +166,7 @@ class CudaDevice:
         version = int(capability[0]), int(capability[1])
         if version < OLDEST:
             raise DeviceError(f"{self.name} has compute capability {version[0]}.{version[1]}; at least 7.5 is needed")
+        self._capability = version
         self.architecture = _architecture(version, probe().driver)
         self.multiprocessors = int(self._device.properties.multiprocessor_count)
         self._readers: set[str] = set()  # devices that have been let read its memory directly, if they can
@@ -418,16 +420,33 @@ class CudaDevice:
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
     def load(self, ptx: str) -> Any:
+        self._enter()
+        return _Module(ptx, {})
+
+    def _kernel(self, module: _Module, name: str) -> Any:
+        """A kernel of a module, compiled when it is first asked for."""
+        found = module.kernels.get(name)
+        if found is None:
+            found = module.kernels[name] = self._loaded(module.ptx, name)
+        return found
+
+    def _loaded(self, ptx: str, name: str) -> Any:
+        """A kernel from machine code that is kept on disk, else as the driver compiles it."""
         from cuda.core import ObjectCode
 
-        self._enter()
-        return _Module(ObjectCode.from_ptx(ptx.encode()), {})
+        code = cubin_of(self._driver, ptx, self._capability)
+        if code is not None:
+            try:
+                return ObjectCode.from_cubin(code).get_kernel(name)
+            except Exception as error:  # the driver does not take what it, or one like it, has made
+                log.info("%s: machine code of %s from the disk is not taken: %s", self.name, name, error)
+        return ObjectCode.from_ptx(ptx.encode()).get_kernel(name)
 
     def resources(self, module: Any, kernel: str, threads: int) -> Resources | None:
         """What a kernel takes, and how many of its threads a multiprocessor holds at once; None if unknown."""
         self._enter()
         try:
-            found = _kernel(module, kernel)
+            found = self._kernel(module, kernel)
             blocks = int(found.occupancy.max_active_blocks_per_multiprocessor(threads, 0))
             takes = found.attributes
             most = int(self._device.properties.max_threads_per_multiprocessor)
@@ -448,7 +467,7 @@ class CudaDevice:
         arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
         try:
             with span(self, KERNEL, kernel, blocks):
-                self._lane().launches.add(_kernel(module, kernel), blocks, threads, arguments)
+                self._lane().launches.add(self._kernel(module, kernel), blocks, threads, arguments)
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
 
@@ -511,7 +530,7 @@ class CudaDevice:
     def kernel_handle(self, module: Any, kernel: str) -> int:
         """What the driver calls a kernel."""
         self._enter()
-        return int(_kernel(module, kernel).handle)
+        return int(self._kernel(module, kernel).handle)
 
     def failed_with(self, what: str, status: int) -> DeviceError:
         """The error of a driver call that has given this status."""
@@ -544,13 +563,6 @@ def owner(address: int) -> CudaDevice | None:
 
     number = _ordinal(driver, address)
     return None if number is None else _opened(number)
-
-
-def _kernel(module: _Module, name: str) -> Any:
-    """A kernel of a module; the driver compiles it when it is first asked for."""
-    if name not in module.kernels:
-        module.kernels[name] = module.code.get_kernel(name)
-    return module.kernels[name]
 
 
 def _argument(code: str, value: Any) -> Any:

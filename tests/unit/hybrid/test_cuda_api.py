@@ -37,6 +37,7 @@ SELF, STREAM = object(), object()
         ("Stream.create_graph_builder", (SELF,), {}),
         ("Event.sync", (SELF,), {}),
         ("ObjectCode.from_ptx", (b"",), {}),
+        ("ObjectCode.from_cubin", (b"",), {}),
         ("ObjectCode.get_kernel", (SELF, "name"), {}),
         ("launch", (STREAM, None, None, 1, 2), {}),
         ("GraphBuilder.begin_building", (SELF,), {}),

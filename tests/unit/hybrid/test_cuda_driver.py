@@ -41,6 +41,16 @@ def test_bench(tmp_path: Path) -> None:
     assert [row["ours"]["status"] for row in rows] == ["ok"] * 3
 
 
+def test_machine_code_on_disk(tmp_path: Path) -> None:
+    """The second process links nothing; entries that are damaged are made again."""
+    first, second = (run("-m", "tests.driver.scenarios", "cubins", str(tmp_path)).split("\n")[0] for _ in range(2))
+    assert int(first.split()[1]) >= 2 and second == "linked 0"
+    for entry in tmp_path.rglob("*.parakeet"):
+        if b"machine code for compute capability 9.0" in entry.read_bytes():
+            entry.write_bytes(b"damaged")
+    assert run("-m", "tests.driver.scenarios", "cubins", str(tmp_path)).split("\n")[0] == first
+
+
 def test_suite(tmp_path: Path) -> None:
     chosen = ["tests/test_programs.py", "-k", "running_total", "--workers", "1"]
     run("-m", "tests.gpu", "--rehearse=driver", "--out", str(tmp_path), *chosen)
