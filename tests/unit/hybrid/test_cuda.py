@@ -353,7 +353,7 @@ def test_launches_that_the_driver_refuses(context: fake_cuda.Context, monkeypatc
 def test_times_and_questions_after_a_fault(context: fake_cuda.Context) -> None:
     (device,) = cuda.devices(0)
     module = device.load(accelerate(lambda x: x * 2).ptx(np.ones(10)))
-    name = re.search(r"\.entry (\w+)\(", module.code.ptx)[1]  # type: ignore[index]
+    name = re.search(r"\.entry (\w+)\(", module.ptx)[1]  # type: ignore[index]
     start = device.mark()
     device.launch(module, name, 1, 256, "iiPiPi", [5, 10, 8, 10, 8, 10])  # addresses that are none
     end = device.mark()
