@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import dask
@@ -25,31 +27,47 @@ CHUNKINGS: dict[str, Cutting] = {
 
 
 def is_meant(case: Case) -> bool:
-    """Whether arguments mean the same in chunks: NumPy arrays in C order that share no memory."""
+    """Whether some arguments are arrays that mean the same in chunks: in C order, sharing no memory."""
     args, kwargs = case.make()
-    arrays = list(leaves_of((*args, *kwargs.values())))
+    given = (*args, *kwargs.values())
+    arrays = [*leaves_of(given), *leaves_of([cell.cell_contents for one in given for cell in _cells(one)])]
     apart = {id(array): array for array in arrays if array.size}.values()
     shared = any(np.may_share_memory(one, other) for one, other in itertools.combinations(apart, 2))
     several = len({id(array) for array in apart}) < sum(array.size > 0 for array in arrays)
-    return not (shared or several) and all(array.flags.c_contiguous and array.flags.writeable for array in arrays)
+    return (
+        bool(arrays)
+        and not (shared or several)
+        and all(array.flags.c_contiguous and array.flags.writeable for array in arrays)
+    )
+
+
+def _cells(value: Any) -> tuple[Any, ...]:
+    return getattr(value, "__closure__", None) or ()
 
 
 class LeftToPython(Exception):
     """A call is not made of tasks: Python runs it on the Dask arrays."""
 
 
-def in_chunks(value: Any, cutting: Cutting) -> Any:
-    """A value with its NumPy arrays, in containers too, as Dask arrays."""
+def in_chunks(value: Any, cutting: Cutting, known: dict[int, Any] | None = None) -> Any:
+    """A value with its NumPy arrays, in containers too, as Dask arrays; the same object twice stays one (`known`)."""
+    known = {} if known is None else known
+    if id(value) not in known:
+        known[id(value)] = _in_chunks(value, cutting, known)
+    return known[id(value)]
+
+
+def _in_chunks(value: Any, cutting: Cutting, known: dict[int, Any]) -> Any:
     match value:
         case np.ndarray() if type(value) is np.ndarray and value.dtype.kind in "biufc":
             made = np.array(value, order="C")
             return da.from_array(made, chunks=tuple(map(cutting, made.shape)) or -1)
         case tuple() if type(value) is tuple:
-            return tuple(in_chunks(item, cutting) for item in value)
+            return tuple(in_chunks(item, cutting, known) for item in value)
         case list():
-            return [in_chunks(item, cutting) for item in value]
+            return [in_chunks(item, cutting, known) for item in value]
         case dict() if type(value) is dict:
-            return {name: in_chunks(item, cutting) for name, item in value.items()}
+            return {name: in_chunks(item, cutting, known) for name, item in value.items()}
     return value
 
 
@@ -70,15 +88,27 @@ def computed(value: Any) -> Any:
             return list(map(computed, value))
         case dict():
             return {name: computed(item) for name, item in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return _instance(value, {one.name: computed(getattr(value, one.name)) for one in fields(value)})
     return value
+
+
+def _instance(value: Any, attributes: dict[str, Any]) -> Any:
+    """A copy of an instance with other attributes."""
+    made = copy.copy(value)
+    for name, one in attributes.items():
+        object.__setattr__(made, name, one)
+    return made
 
 
 def run_on_dask(program: Program, case: Case, chunking: str) -> Outcome:
     """What a call with Dask arrays does, computed; raises `LeftToPython`."""
     args, kwargs = case.make()
     cutting = CHUNKINGS[chunking]
-    args = tuple(in_chunks(arg, cutting) for arg in args)
-    kwargs = {name: in_chunks(arg, cutting) for name, arg in kwargs.items()}
+    known: dict[int, Any] = {}
+    given = args, kwargs  # held, as their ids are keys
+    args = tuple(in_chunks(arg, cutting, known) for arg in given[0])
+    kwargs = {name: in_chunks(arg, cutting, known) for name, arg in given[1].items()}
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with options(strict=True, check=True), dask.config.set(scheduler="sync"):
@@ -105,6 +135,9 @@ def alike(want: Any, got: Any) -> Any:
             return type(want)(*items) if hasattr(want, "_fields") else type(want)(items)
         case dict() if isinstance(got, dict) and want.keys() == got.keys():
             return {name: alike(one, got[name]) for name, one in want.items()}
+        case _ if is_dataclass(want) and not isinstance(want, type) and type(want) is type(got):
+            names = [one.name for one in fields(want)]
+            return _instance(want, {name: alike(getattr(want, name), getattr(got, name)) for name in names})
         case bool() | int() | float() | complex() | np.generic() if isinstance(got, np.ndarray) and got.ndim == 0:
             return np.asarray(want, got.dtype) if isinstance(want, bool | int | float | complex) else np.asarray(want)
         case np.ndarray() if isinstance(got, np.ndarray):

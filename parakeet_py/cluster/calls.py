@@ -12,6 +12,7 @@ from dask._task_spec import TaskRef
 from dask.base import tokenize
 
 from parakeet_py.base.types import Array
+from parakeet_py.cluster.answers import Answer, with_answers
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.call_settings import CallSettings
 from parakeet_py.cluster.graph import Graph
@@ -78,9 +79,12 @@ class ClusterCall:
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def collections(self, listed: Collection[int] = ()) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    def collections(
+        self, listed: Collection[int] = (), answer: Answer | None = None
+    ) -> tuple[list[Any], list[tuple[Any, Any]]]:
         """The leaves of the result: Dask arrays, and scalars that are known; `listed` ones are computed. Then the
-        arguments that have been stored into, with Dask arrays of what they hold then."""
+        arguments that have been stored into, with Dask arrays of what they hold then. `answer` lets Python do the call
+        where tasks give it up, which is an error without."""
         values = [self.walk.number(value) if number in listed else value for number, value in enumerate(self.results)]
         found: list[Any] = list(values)
         wanted: list[tuple[dict[Any, Any], Any, np.dtype[Any]]] = []
@@ -107,6 +111,9 @@ class ClusterCall:
         changed = [root for root in self.entered.values() if root.version]
         wanted += [self._chunks(LazyArray.of(root)) for root in changed]
         self._guard(wanted)
+        if answer is not None and self.graph.doubtful:
+            labels = [*((place, None) for place in places), *((None, root.given) for root in changed)]
+            with_answers(self.graph, wanted, answer(labels))
         arrays = self.graph.arrays(wanted) if wanted else []
         stored = [(root.given, array) for root, array in zip(changed, arrays[len(places) :], strict=True)]
         for number, array in zip(places, arrays, strict=False):

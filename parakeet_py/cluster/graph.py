@@ -20,6 +20,7 @@ from dask._task_spec import Alias, DataNode, Task, TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from parakeet_py.cluster.worker import scalars, tasks
+from parakeet_py.cluster.worker.given_up import GivenUp, passed_on, tried
 from parakeet_py.cluster.worker.tasks import cut
 
 _JOINS = frozenset(
@@ -83,6 +84,7 @@ class Graph:
     tasks : by their keys
     inputs : the Dask arrays whose chunks are read
     rounds : how often the client has waited for numbers
+    doubtful : keys of tasks that may leave the call to Python, and of all that read what these give
     """
 
     def __init__(self, function: str, token: str) -> None:
@@ -91,6 +93,7 @@ class Graph:
         self.tasks: dict[Any, Any] = {}
         self.inputs: dict[str, Any] = {}
         self.rounds = 0
+        self.doubtful: set[Hashable] = set()
         self._count = 0
         self._slices: dict[Any, Hashable] = {}
         self._numbers = itertools.count()  # of slices: a key never means another one
@@ -100,8 +103,17 @@ class Graph:
         self._count += 1
         return f"{self.function}-{kind}-{self.token}-{self._count}"
 
-    def add(self, key: Hashable, function: Any, *args: Any) -> Hashable:
-        """One task; gives its key."""
+    def add(self, key: Hashable, function: Any, *args: Any, gives_up: bool = False) -> Hashable:
+        """One task, which may have to leave the call to Python if it `gives_up`; gives its key."""
+        task = Task(key, function, *args)
+        if gives_up or (self.doubtful and not self.doubtful.isdisjoint(task.dependencies)):
+            self.doubtful.add(key)
+            task = Task(key, tried if gives_up else passed_on, function, *args)
+        self.tasks[key] = task
+        return key
+
+    def add_plain(self, key: Hashable, function: Any, *args: Any) -> Hashable:
+        """One task that knows what to do with values that others have given up; gives its key."""
         self.tasks[key] = Task(key, function, *args)
         return key
 
@@ -182,7 +194,7 @@ class Graph:
             if not isinstance(task, Task):
                 continue
             members[key] = [task]
-            if task.func in _JOINS:
+            if _function_of(task) in _JOINS:
                 continue
             before = [
                 other
@@ -212,7 +224,17 @@ class Graph:
         return found
 
     def values(self, wanted: Sequence[Hashable], live: Iterable[Hashable]) -> list[Any]:
-        """Compute what some tasks give; those of the `live` chunks that this takes are kept."""
+        """Compute what some tasks give; those of the `live` chunks that this takes are kept.
+
+        Raises what a task has given up for.
+        """
+        found = self._values(wanted, live)
+        for value in found:
+            if type(value) is GivenUp:
+                raise value.error
+        return found
+
+    def _values(self, wanted: Sequence[Hashable], live: Iterable[Hashable]) -> list[Any]:
         self.rounds += 1
         needed = self.ancestors(wanted)
         kept = [key for key in dict.fromkeys(live) if key in needed]
@@ -230,6 +252,10 @@ class Graph:
         needed = self.ancestors(keys)
         self.tasks = {key: task for key, task in self.tasks.items() if key in needed}
         self._slices = {what: key for what, key in self._slices.items() if key in needed}
+
+
+def _function_of(task: Task) -> Any:
+    return task.args[0] if task.func in (tried, passed_on) else task.func
 
 
 @functools.lru_cache(maxsize=64)

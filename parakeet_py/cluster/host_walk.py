@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dask._task_spec import TaskRef
+
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar, itemsize
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
@@ -26,6 +28,7 @@ from parakeet_py.cluster.reshape import reshaped
 from parakeet_py.cluster.routine_tasks import run_routine
 from parakeet_py.cluster.strided import check_order, strided
 from parakeet_py.cluster.worker import scalars
+from parakeet_py.cluster.worker.given_up import is_failure_for_python
 from parakeet_py.cluster.worker.kernel import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart
 from parakeet_py.hybrid.partition.regions import Region
@@ -208,7 +211,8 @@ class HostWalk:
 
     def lazy(self, kind: Scalar, name: str, function: Any, *args: Any) -> LazyScalar:
         """A scalar that a task gives."""
-        key = self.graph.add((self.graph.prefix(name),), function, *map(given, args))
+        doubt = name.endswith("_checked") or (name == "check" and is_failure_for_python(args[0]))
+        key = self.graph.add((self.graph.prefix(name),), function, *map(given, args), gives_up=doubt)
         return LazyScalar(key, kind.dtype, kind.python)
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -268,9 +272,9 @@ class HostWalk:
                 raise exception_of(self.function, [self.function.body], failure, known)
             return
         kinds = tuple(dtype_of(arg) for arg in args)
-        made = self.lazy(
-            Scalar("bool"), "check", scalars.checked, self.function.failures[failure].failure, kinds, condition, *values
-        )
+        found = self.function.failures[failure].failure
+        before = TaskRef(self.checks[-1]) if self.checks else None  # the first one that fails is the one that raises
+        made = self.lazy(Scalar("bool"), "check", scalars.checked, found, kinds, before, condition, *values)
         self.checks.append(made.key)
 
     def _rhs(self, out: Var, rhs: imp.Rhs) -> Any:

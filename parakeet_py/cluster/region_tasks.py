@@ -30,6 +30,7 @@ from parakeet_py.cluster.stores import Stores
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows, volume
 from parakeet_py.cluster.worker import tasks
 from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec
+from parakeet_py.cluster.worker.given_up import may_give_up
 from parakeet_py.cluster.worker.tasks import Arguments
 from parakeet_py.hybrid.partition.access import Access, Index
 from parakeet_py.hybrid.partition.block_parts import any_order, private_identity, space_of
@@ -241,7 +242,7 @@ class RegionTasks:
         prefix = self.graph.prefix(type(self.region.op).__name__.lower())
         count = len(filled) + len(function.body.results) + sum(id(root) in stores.roots for root in roots)
         made: dict[Place, list[Hashable]] = {}
-        together, raises = kernel.together, may_fail(function.body)
+        together, raises, gives_up = kernel.together, may_fail(function.body), may_give_up(function)
         for place in itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)):
             inputs = TaskInputs()
             for scalar in scalars:
@@ -251,7 +252,10 @@ class RegionTasks:
             los = tuple([bounds[axis][0] for axis in self.cut])
             counts = tuple([hi - lo for lo, hi in bounds])
             key: Hashable = (prefix, *place) if place else (prefix,)
-            self.graph.add(key, tasks.run_part, TaskRef(kernel_key), common, los, counts, tuple(specs), *inputs.refs())
+            code = TaskRef(kernel_key)
+            self.graph.add(
+                key, tasks.run_part, code, common, los, counts, tuple(specs), *inputs.refs(), gives_up=gives_up
+            )
             if raises:
                 self.call.may_raise.append(key)
             keys = self._several(key, prefix, place, count)

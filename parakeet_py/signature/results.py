@@ -192,6 +192,20 @@ def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
                 yield from _result_walk(item)
 
 
+def taken_apart(tree: Result, value: Any) -> dict[int, Any]:
+    """The leaves, by index, of a result that Python gives: those in tuples and lists of the tree's form."""
+    match tree:
+        case ResultLeaf(index):
+            return {index: value}
+        case ResultTuple(items, type=made) if made is None or isinstance(made, type):
+            if isinstance(value, tuple | list) and len(value) == len(items):
+                found: dict[int, Any] = {}
+                for item, one in zip(items, value, strict=True):
+                    found.update(taken_apart(item, one))
+                return found
+    return {}
+
+
 Leaving = Callable[[Any, bool, bool], Any]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.call.compiled import Compiled, leaf_names
 from parakeet_py.call.devices.calls import without_procedures
+from parakeet_py.call.devices.python_answers import PythonAnswer, exchanged
 from parakeet_py.call.give_back import is_for_python, values_of
 from parakeet_py.call.interop.dask_tokens import token_of
 from parakeet_py.call.load import read_source
@@ -38,7 +40,7 @@ from parakeet_py.cluster.call_settings import CallSettings
 from parakeet_py.cluster.calls import ClusterCall
 from parakeet_py.cluster.plan import ClusterPlan
 from parakeet_py.cluster.report import ClusterReport
-from parakeet_py.hybrid.devices.device_detection import items_of, leaves_of
+from parakeet_py.hybrid.devices.device_detection import leaves_of
 from parakeet_py.hybrid.residency.arrays import reserved
 from parakeet_py.signature import specs
 from parakeet_py.signature.device_classes import class_is_of_dask
@@ -96,6 +98,14 @@ def _reserved(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, A
     return reserved(size).view(dtype).reshape(shape)
 
 
+class _ForPython(UnsupportedError):
+    """Compiled code has found that only Python can go on with a call."""
+
+
+def _bytes_of(args: Sequence[Any]) -> int:
+    return sum(one.nbytes for one in leaves_of(args) if class_is_of_dask(type(one)))
+
+
 def plan_of(compiled: Compiled) -> ClusterPlan:
     """How a specialization runs on Dask, made once."""
     if compiled.clustered is None:
@@ -139,9 +149,16 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
         except (UnsupportedError, NoSourceError) as found:
             error = found
         else:
-            return _result(compiled, made, computed)
+            try:
+                return _result(dispatcher, compiled, made, args, computed)
+            except Exception as found:
+                if not is_for_python(compiled, found):
+                    raise
+                error = _ForPython(str(found), dispatcher.function.__code__.co_filename)
     if computed:
         return _on_cpu(dispatcher, args)
+    if isinstance(error, _ForPython) and _bytes_of(args) <= dispatcher.config().gather_limit:
+        return _gathered(dispatcher, args, error.message)
     return dispatcher.refuse(args, signature, error)
 
 
@@ -157,33 +174,21 @@ def _gathered(dispatcher: Dispatcher, args: tuple[Any, ...], reason: str) -> Any
     values = [np.array(value) for value in dask.compute(*lazy)]
     known = {id(array): value for array, value in zip(lazy, values, strict=True)}
     before = [value.copy() for value in values]
-    result = _on_cpu(dispatcher, tuple(_exchanged(arg, known) for arg in args))
+    result = _on_cpu(dispatcher, tuple(exchanged(arg, known) for arg in args))
     for array, value, old in zip(lazy, values, before, strict=True):
         if value.tobytes() != old.tobytes():
             become(array, da.from_array(value, chunks=array.chunks))
     back = {id(value): array for array, value in zip(lazy, values, strict=True)}
-    return _exchanged(result, back, lambda value: da.from_array(value, chunks=-1) if lazy else value)
-
-
-def _exchanged(value: Any, known: dict[int, Any], array: Callable[[Any], Any] = lambda value: value) -> Any:
-    """A value with others for some arrays, in containers too."""
-    if id(value) in known:
-        return known[id(value)]
-    if type(value) is np.ndarray:
-        return array(value)
-    if isinstance(value, tuple) and items_of(value):
-        items = [_exchanged(item, known, array) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if type(value) is list:
-        return [_exchanged(item, known, array) for item in value]
-    if type(value) is dict:
-        return {name: _exchanged(item, known, array) for name, item in value.items()}
-    return value
+    return exchanged(result, back, lambda value: da.from_array(value, chunks=-1) if lazy else value)
 
 
 def _on_cpu(dispatcher: Dispatcher, args: tuple[Any, ...]) -> Any:
-    target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
-    return settings.on_cpu(target, args)
+    return settings.on_cpu(_target(dispatcher), args)
+
+
+def _target(dispatcher: Dispatcher) -> Callable[..., Any]:
+    found: Callable[..., Any] = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
+    return found
 
 
 @hidden
@@ -205,7 +210,7 @@ def _planned(dispatcher: Dispatcher, compiled: Compiled, args: tuple[Any, ...]) 
         raise
     except Exception as error:
         if is_for_python(compiled, error):
-            raise UnsupportedError(str(error), dispatcher.function.__code__.co_filename) from None
+            raise _ForPython(str(error), dispatcher.function.__code__.co_filename) from None
         raise
 
 
@@ -214,11 +219,17 @@ def _identity(dispatcher: Dispatcher, compiled: Compiled) -> Any:
     return (*token_of(dispatcher), repr(compiled.signature.params))
 
 
-def _result(compiled: Compiled, made: ClusterCall, computed: bool) -> Any:
+def _result(
+    dispatcher: Dispatcher, compiled: Compiled, made: ClusterCall, args: tuple[Any, ...], computed: bool
+) -> Any:
     """The result of a call, and what it has stored into its arguments."""
     tree = compiled.specialization.result
     needed = listed(tree) | _tags(tree)
-    leaves, stored = made.collections(needed)
+    answer = None
+    arguments = {id(one) for one in leaves_of(args)}
+    if not computed and all(id(one) in arguments for one in made.leaves if class_is_of_dask(type(one))):
+        answer = partial(PythonAnswer, _target(dispatcher), args, tree, made.settings.gather_limit)
+    leaves, stored = made.collections(needed, answer)
     if computed:
         leaves = _computed(leaves, stored)
     else:

@@ -36,8 +36,8 @@ def element(chunk: Any, at: tuple[int, ...], dtype: str) -> Any:
     return kept(np.asarray(chunk)[at], dtype)
 
 
-def checked(failure: Failure, kinds: tuple[str, ...], condition: Any, *args: Any) -> bool:
-    """A check of the host part: raises what it stands for."""
+def checked(failure: Failure, kinds: tuple[str, ...], before: Any, condition: Any, *args: Any) -> bool:
+    """A check of the host part, after the one `before` it: raises what it stands for."""
     if not condition:
         raise format_failure(
             failure,

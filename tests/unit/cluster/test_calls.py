@@ -19,6 +19,7 @@ from dask.base import tokenize  # noqa: E402
 from parakeet_py import accelerate, options  # noqa: E402
 from parakeet_py.base.errors import (  # noqa: E402
     ClusterWarning,
+    DeoptimizedError,
     FallbackWarning,
     GatherLimitError,
     ParakeetError,
@@ -303,6 +304,42 @@ def test_what_python_has_to_do() -> None:
         assert same(odd(in_chunks(V, 30)), V + 1)
     with options(strict=True), pytest.raises(UnsupportedError):
         odd(in_chunks(V, 30))
+
+
+def in_bytes(x: Any, k: Any) -> Any:
+    made = np.array([int(v) for v in x * k], "i1")
+    x += 1
+    return made, x * 2
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_tasks_that_leave_a_call_to_python(strict: bool) -> None:
+    fast = accelerate(when="now", strict=strict)(in_bytes)
+    values = np.arange(6.0)
+    for got, want in zip(fast(in_chunks(values, 2), 3.0), in_bytes(values.copy(), 3.0), strict=True):
+        assert same(got, want)
+    x = in_chunks(values, 2)
+    for lazy in (*fast(x, 300.0), x):  # nothing is computed by the call
+        with pytest.raises(OverflowError, match="300 out of bounds for int8"):
+            lazy.compute()
+
+
+def first_sorted(x: Any, k: Any) -> Any:
+    kept = sorted([v * 2 for v in x])
+    x[0] = 7
+    return np.array(kept) + k, x
+
+
+def test_tasks_that_leave_a_call_to_python_get_its_results() -> None:
+    values = np.array([3.0, np.nan, 1.0, 2.0, -1.0])
+    fast = accelerate(when="now", strict=True)(first_sorted)
+    want = first_sorted(values.copy(), 1.0)
+    x = in_chunks(values, 2)
+    with pytest.warns(ClusterWarning, match="only Python can go on with first_sorted: 40 bytes"):
+        got = fast(x, 1.0)[0].compute()
+    assert np.array_equal(got, want[0], equal_nan=True) and np.array_equal(x, want[1], equal_nan=True)
+    with options(gather_limit=16), pytest.raises(DeoptimizedError, match="have 40 bytes, more than gather_limit=16"):
+        fast(in_chunks(values, -1), 1.0)[0].compute()
 
 
 def test_unknown_chunks() -> None:

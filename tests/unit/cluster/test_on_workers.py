@@ -81,6 +81,18 @@ def test_an_exception_of_a_worker_shows_the_users_line(client: Any) -> None:
     assert caught.traceback[-1].name == "taken"
 
 
+def sorted_sums(x, k):
+    kept = sorted([v * 2 for v in x])
+    x[0] = 7
+    return np.array(kept) + k
+
+
+def test_a_call_that_tasks_leave_to_python(client: Any) -> None:
+    values = np.where(np.arange(9.0) == 4, np.nan, np.arange(9.0))
+    want = sorted_sums(values.copy(), 1.0)
+    np.testing.assert_array_equal(accelerate(when="now")(sorted_sums)(da.from_array(values, chunks=3), 1.0), want)
+
+
 def test_a_worker_is_killed(client: Any) -> None:
     slow = da.from_array(X, chunks=(10, 30)).map_blocks(lambda block: (time.sleep(0.3), block)[1], dtype=float)
     future = client.compute(accelerate(standardized)(slow))
