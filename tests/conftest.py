@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import sys
 import tempfile
 import zlib
 from typing import Any
@@ -26,8 +27,12 @@ if "PARAKEET_CACHE_DIR" not in os.environ:  # else it is the folder of the proce
 
 from hypothesis import HealthCheck, settings
 
+# hundreds of tests start processes: without bytecode beside the sources each takes half a second more
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # each program is accelerated once for all tests of these
-CORPUS = ("tests/test_programs.py", "tests/test_teams.py", "tests/test_device_corpus.py")
+CORPUS = tuple(f"tests/test_{name}.py" for name in ("programs", "teams", "device_corpus", "assembled"))
 
 _unhurried = {
     "deadline": None,

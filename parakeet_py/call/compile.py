@@ -256,10 +256,6 @@ def _compiled(
         exact.reset(token)
     signature = specialization.signature
     specialization.signature = _relaxed(specialization)
-    if config.check:
-        from parakeet_py.typed_ir.check import check_function as check_typed
-
-        check_typed(specialization.function)
     clock.done("specialize")
     passes = PassReport()
     whole = bool(specialization.opaque_sites or specialization.guessed)

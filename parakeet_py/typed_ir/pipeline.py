@@ -250,9 +250,9 @@ def run_passes(
                     report.seconds[one.name] = perf_counter() - started
                     guarded = one.run is version_equal_extents and extents == "usual"
                     report.guarded |= guarded and function is not before
-                _look(function, one.name, config)
+                _look(function, one.name, config, changed=function is not before)
             elif one.name in config.print_passes:
-                _look(function, one.name, config)
+                _look(function, one.name, config, changed=False)
             if config.stop_pass == one.name:
                 break
     if report is not None:
@@ -289,10 +289,11 @@ def called(function: Function) -> list[Function]:
     return [one for one in function.procedures if one.name in found]
 
 
-def _look(function: Function, name: str, config: Config) -> None:
-    """Print and check as asked."""
+def _look(function: Function, name: str, config: Config, changed: bool = True) -> None:
+    """Print as asked, and check: what a pass has left as it was has been checked before."""
     printed = name in config.print_passes or "all" in config.print_passes
-    if not (printed or config.check):
+    checked = config.check and changed
+    if not (printed or checked):
         return
     from parakeet_py.base.debug_log import listen
     from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
@@ -301,7 +302,7 @@ def _look(function: Function, name: str, config: Config) -> None:
     if printed:
         listen()
         log.warning("%s after %s:\n%s", function.name, name, format_function(function))
-    if config.check:
+    if checked:
         try:
             check_function(function)
         except InvalidTypedIR:

@@ -20,8 +20,7 @@ from parakeet_py.cli import app
 from parakeet_py.hybrid.devices import cuda
 from parakeet_py.hybrid.devices.selection import open_devices
 from tests.helpers import bench_process
-from tests.ptxas import PTXAS
-from tests.unit.ptx.test_target import assemble
+from tests.ptxas import PTXAS, assemble
 
 
 @pytest.fixture(autouse=True)

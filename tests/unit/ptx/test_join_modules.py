@@ -10,8 +10,7 @@ import pytest
 from parakeet_py import accelerate
 from parakeet_py.ptx import emulator
 from parakeet_py.ptx.join_modules import join
-from tests.ptxas import PTXAS
-from tests.unit.ptx.test_target import assemble
+from tests.ptxas import PTXAS, assemble
 
 MODULE = """
 .version 7.0

@@ -11,8 +11,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.ptx import libdevice
-from tests.ptxas import PTXAS
-from tests.unit.ptx.test_target import assemble, kernels
+from tests.ptxas import PTXAS, assemble, kernels
 
 installed = pytest.mark.skipif(libdevice.find() is None, reason="libdevice is not installed")
 

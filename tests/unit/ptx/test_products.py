@@ -12,8 +12,7 @@ from parakeet_py import accelerate, options
 from parakeet_py.call.devices.calls import device_plan_of
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.ptx.skeletons import tiled_products
-from tests.ptxas import PTXAS, assembled
-from tests.unit.ptx.test_target import assemble
+from tests.ptxas import PTXAS, assemble, assembled
 
 
 def product(a: Any, b: Any) -> Any:

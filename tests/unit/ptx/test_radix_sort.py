@@ -11,8 +11,7 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices.calls import device_plan_of
 from parakeet_py.ptx.skeletons import radix_sort
-from tests.ptxas import PTXAS
-from tests.unit.ptx.test_target import ARCHITECTURES, assemble, kernels
+from tests.ptxas import ARCHITECTURES, PTXAS, assemble, kernels
 
 
 @pytest.fixture

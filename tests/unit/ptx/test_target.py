@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,11 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.base.errors import NotObservedError, UnsupportedError
 from parakeet_py.bench.programs import select
 from parakeet_py.call.devices.calls import device_plan_of
-from parakeet_py.hybrid.plan.device_plan import USUAL, DevicePlan, Form
+from parakeet_py.hybrid.plan.device_plan import DevicePlan, Form
 from parakeet_py.imp import ir
-from tests.corpus import Program, all_programs, lot
-from tests.ptxas import PTXAS
-
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
-FORMS = {"sm_75": Form(False, False), "sm_86": Form(True, False), "sm_100": Form(True, True, 2)}
-ASSEMBLE_EVERY = 3
-HEADER = re.compile(r"^\.(version|target|address_size).*\n", re.MULTILINE)
+from tests.ptxas import ARCHITECTURES, PTXAS, assemble, kernels
 
 
 def axpy(a: Any, x: Any, y: Any) -> Any:
@@ -78,63 +70,12 @@ def test_names_do_not_change() -> None:
     assert ".entry axpy_map_0(" in accelerate(axpy).ptx(*args)
 
 
-def kernels(function: Any, args: tuple[Any, ...], architecture: str) -> list[str]:
-    """The PTX of all kernels of a call, in the form that an architecture stands for; none if it is not compiled."""
-    try:
-        plan = device_plan_of(function._dispatcher.compiled_for(args, {}))
-    except (NotObservedError, UnsupportedError):
-        return []
-    form = FORMS.get(architecture, USUAL)
-    return [
-        plan.ptx(architecture, number, form if kernel.divisible else form._replace(parts=1))
-        for number, kernel in enumerate(plan.kernels)
-    ]
-
-
-def assemble(texts: list[str], architecture: str, folder: Path) -> None:
-    """Have ptxas assemble kernels, in as few runs as their device functions (which may be the same) allow."""
-    plain = [text for text in texts if ".func" not in text]
-    files = [text for text in texts if ".func" in text]
-    if plain:
-        files.append(plain[0] + "".join(HEADER.sub("", text) for text in plain[1:]))
-    for number, text in enumerate(files):
-        path = folder / f"{architecture}_{number}.ptx"
-        path.write_text(text)
-        command = [PTXAS or "ptxas", f"-arch={architecture}", str(path), "-o", "/dev/null"]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert found.returncode == 0, f"{found.stderr}\n{text}"
-
-
 @pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
 @pytest.mark.parametrize("program", select([]), ids=lambda program: program.name)
 def test_benchmark_programs_are_assembled(program: Any, tmp_path: Path) -> None:
     function = accelerate(program.function)
     for architecture in ARCHITECTURES:
         assemble(kernels(function, program.arguments("XS"), architecture), architecture, tmp_path)
-
-
-def _modules() -> list[str]:
-    return sorted({program.name.partition(".")[0] for program in all_programs()})
-
-
-@pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
-@pytest.mark.parametrize("module", _modules())
-def test_the_corpus_is_assembled(module: str, tmp_path: Path) -> None:
-    """The first input of every few programs, for the architectures in turn; the emulator runs them all."""
-    programs = [p for p in all_programs() if p.name.partition(".")[0] == module and p.fell_back is False]
-    for program in programs:
-        drawn = lot(program, ASSEMBLE_EVERY * len(ARCHITECTURES))
-        if drawn < len(ARCHITECTURES):
-            assemble(_of_program(program, ARCHITECTURES[drawn]), ARCHITECTURES[drawn], tmp_path)
-
-
-def _of_program(program: Program, architecture: str) -> list[str]:
-    case = program.cases[0]
-    if case.kwargs or case.raises is not None:
-        return []
-    function = accelerate(program.function)
-    with options(strict=False):
-        return kernels(function, case.make()[0], architecture)
 
 
 # ---- forms of a kernel -----------------------------------------------------------------------------------------------
