@@ -11,33 +11,26 @@ arguments are of classes it knows, `unsized` or with a size. It lets a call pass
 taken the nanoseconds that it was given. It measures their own time (see `booked_time`) with the monotonic clock, which
 costs some 50 ns: of short calls one in `SAMPLE`, which stands for all; of none if it is `FOR_EVER`.
 
-As other gates it takes no calls while an `options` block is open anywhere or the main thread is traced or profiled.
-
-What a gate needs is in a record, a C structure that Python changes too. A gate finds it through the object it is
-entered with: the record itself where another gate leads here, and the decorated function where this gate is its first,
-which keeps the record in a slot.
+What a gate needs is in a record, a C structure that Python changes too (`gate_record`).
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
 
-from parakeet_py.base import config as settings
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.frames import tracing
 from parakeet_py.base.types import ARRAYS
 from parakeet_py.llvm.engine import c_symbols
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import booked_time
-from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, Plain, is_gate
-from parakeet_py.llvm.entry.stub_support import CLOCK, LAYOUT, WATCHED
-from parakeet_py.llvm.runtime.native_runtime import support_code
+from parakeet_py.llvm.entry.callable_type import Plain
+from parakeet_py.llvm.entry.gate_record import GateRecord
+from parakeet_py.llvm.entry.stub_support import CLOCK
 
 FOR_EVER: Final = 2**63 - 1
 SAMPLE: Final = 16  # short calls of which one is measured
@@ -101,13 +94,11 @@ def add_unsized(kinds: Iterable[type]) -> None:
                 break
 
 
-class PlainGate(Plain, ctypes.Structure):
+class PlainGate(Plain, GateRecord):
     """See the head of this file. The fields are read and written by native code."""
 
     _fields_ = (
         ("function", ctypes.c_int64),
-        ("next_code", ctypes.c_int64),
-        ("next_object", ctypes.c_int64),
         ("left", ctypes.c_int64),
         ("largest", ctypes.c_int64),
         ("count", ctypes.c_int64),
@@ -120,6 +111,8 @@ class PlainGate(Plain, ctypes.Structure):
         ("kinds", _Words),
         ("names", _Words),
     )
+    entry = "plain"
+    called = ("PyLong_AsLongLongAndOverflow", "PyUnicode_Compare")
 
     def __init__(self, function: FunctionType, shape: Shape | None, largest: int, nanoseconds: int) -> None:
         super().__init__()
@@ -153,63 +146,27 @@ class PlainGate(Plain, ctypes.Structure):
         """Does it take calls for ever?"""
         return bool(self.left == FOR_EVER)
 
-    @property
-    def address(self) -> int:
-        """Where other gates enter."""
-        return _code()["gate.plain"]
+    @classmethod
+    def code_texts(cls) -> tuple[Source, ...]:
+        return cls.source_of(_CODE, _CONSTANTS), CLOCK
 
-    @property
-    def first_address(self) -> int:
-        """Where the calls of a decorated function enter."""
-        return _code()["gate.plain_first"]
-
-    def follow(self, target: Any) -> None:
-        """Let other calls go on to `target`, another gate or any callable."""
-        self._kept.append(target)  # a thread may be running in the former one
-        address = target.address if is_gate(target) else None
-        # A thread that reads between the two stores would enter one with the other: both are written with the GIL
-        # held, as gates read them.
-        self.next_object = id(target)
-        self.next_code = address or _vectorcall()
+    @classmethod
+    def symbols(cls) -> Mapping[str, int]:
+        return {
+            "clock_gettime": c_symbols.resolve("clock_gettime") or 0,
+            "unsized": ctypes.addressof(_unsized),
+            "booked": booked_time.address(),
+            "dict_type": id(dict),
+            "list_type": id(list),
+            "tuple_type": id(tuple),
+            "int_type": id(int),
+            "array_type": id(np.ndarray),
+        }
 
 
-def _address_of(library: Any, name: str) -> int:
-    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-
-
-@lru_cache(maxsize=1)
-def _vectorcall() -> int:
-    return _address_of(ctypes.pythonapi, "PyObject_Vectorcall")
-
-
-@lru_cache(maxsize=1)
-def _code() -> dict[str, int]:
-    known = {
-        f"gate.{name}": _address_of(ctypes.pythonapi, name)
-        for name in ("PyObject_Vectorcall", "PyLong_AsLongLongAndOverflow", "PyUnicode_Compare", "PyThreadState_Get")
-    }
-    known["gate.clock_gettime"] = c_symbols.resolve("clock_gettime") or 0
-    known["gate.open_blocks"] = settings.open_blocks_address()
-    known["gate.tools"] = tracing.places_address()
-    known["gate.unsized"] = ctypes.addressof(_unsized)
-    known["gate.booked"] = booked_time.address()
-    known["gate.dict_type"] = id(dict)
-    known["gate.list_type"] = id(list)
-    known["gate.tuple_type"] = id(tuple)
-    known["gate.int_type"] = id(int)
-    known["gate.array_type"] = id(np.ndarray)
-    sources = (WATCHED, _CODE, CLOCK)
-    return dict(
-        support_code("plain gates", sources, known, ("gate.plain", "gate.plain_first"), prefix="gate.").addresses
-    )
-
-
-_CODE = Source(
-    """
-def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr: ...
+_CODE = """
 def PyLong_AsLongLongAndOverflow(number: ptr, overflow: ptr) -> i64: ...
 def PyUnicode_Compare(left: ptr, right: ptr) -> i32: ...
-open_blocks: extern
 booked: extern
 unsized: extern
 dict_type: extern
@@ -256,15 +213,6 @@ def size_of(value: ptr) -> i64:
         return value.SIZE.i64
     return -1
 
-# Where the calls of a decorated function enter whose first gate this is.
-def plain_first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
-    return plain(self.FIRST.ptr, arguments, nargsf, names)
-
-# The call is for another gate.
-@internal
-def go_on(record: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
-    return record.NEXT_CODE.ptr.ptr(record.NEXT_OBJECT.ptr, arguments, nargsf, names)
-
 # The call is Python's, and its time is booked.
 @internal
 def timed(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
@@ -291,8 +239,7 @@ def timed(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr) -> pt
 def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     record = holder.HEADER.ptr
     left = record.LEFT.i64
-    elsewhere = atomic_load(open_blocks.i64, "monotonic") | watched()
-    if (left <= 0) | (elsewhere != 0):
+    if (left <= 0) | (watched_or_open() != 0):
         return go_on(record, arguments, nargsf, names)
     keywords = 0
     if names != null:
@@ -338,22 +285,18 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
             return go_on(record, arguments, nargsf, names)
         k += 1
     return timed(record, left, arguments, nargsf, names)
-""",
-    {
-        **LAYOUT,
-        **{name.upper(): getattr(PlainGate, name).offset for name, _ in PlainGate._fields_},
-        "FIRST": FIRST_OFFSET,
-        "FOR_EVER": FOR_EVER,
-        "ARGUMENTS": (1 << 63) - 1,  # the flag of vectorcalls is off
-        "ARRAY": _ARRAY,
-        "INT": _INT,
-        "SIZED": _SIZED,
-        "ITSELF": _ITSELF,
-        "TEXT": _TEXT,
-        "SAMPLE": SAMPLE,
-        "SHORT": SHORT,
-        "HASH": _HASH - 2**64,
-        "HASH_SHIFT": 64 - _HASH_BITS,
-        "PROBES": _PROBES,
-    },
-)
+"""
+
+_CONSTANTS: Final[dict[str, int]] = {
+    "FOR_EVER": FOR_EVER,
+    "ARRAY": _ARRAY,
+    "INT": _INT,
+    "SIZED": _SIZED,
+    "ITSELF": _ITSELF,
+    "TEXT": _TEXT,
+    "SAMPLE": SAMPLE,
+    "SHORT": SHORT,
+    "HASH": _HASH - 2**64,
+    "HASH_SHIFT": 64 - _HASH_BITS,
+    "PROBES": _PROBES,
+}

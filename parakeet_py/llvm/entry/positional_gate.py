@@ -8,31 +8,25 @@ The entry stubs of machine code take calls in positional form only. A call in an
 which brings it into that form in Python and lets it enter again: some two microseconds. This gate does the same for one
 form of calls, so many arguments by position and these keyword names in this order, and enters `target`, the decorated
 function itself or what takes calls in positional form for it. It lets calls pass when the function has got other
-defaults, and, as other gates do, while an `options` block is open anywhere or the thread is traced or profiled.
+defaults.
 """
 
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache
 from types import FunctionType
 from typing import Any, Final
 
-from parakeet_py.base import config as settings
-from parakeet_py.base.frames import tracing
 from parakeet_py.llvm.engine.low_level_source import Source
-from parakeet_py.llvm.entry.callable_type import FIRST_OFFSET, is_gate
-from parakeet_py.llvm.entry.stub_support import LAYOUT, WATCHED
-from parakeet_py.llvm.runtime.native_runtime import support_code
+from parakeet_py.llvm.entry.gate_record import GateRecord
 from parakeet_py.llvm.runtime.object_layout import Layout
 
 MAX_PARAMETERS: Final = 16
 _DEFAULT, _KEYWORD_DEFAULT = -1, -2  # the source of a parameter that gets its default
-_CALLED: Final = ("PyObject_Vectorcall", "PyThreadState_Get", "PyDict_GetItem")
 _Words = ctypes.c_int64 * MAX_PARAMETERS
 
 
-class PositionalGate(ctypes.Structure):
+class PositionalGate(GateRecord):
     """See the head of this file. The fields are read by native code.
 
     Parameters
@@ -49,8 +43,6 @@ class PositionalGate(ctypes.Structure):
         ("defaults", ctypes.c_int64),
         ("keyword_defaults", ctypes.c_int64),
         ("target", ctypes.c_int64),
-        ("next_code", ctypes.c_int64),
-        ("next_object", ctypes.c_int64),
         ("given", ctypes.c_int64),
         ("named", ctypes.c_int64),
         ("count", ctypes.c_int64),
@@ -61,6 +53,8 @@ class PositionalGate(ctypes.Structure):
         ("sources", _Words),
         ("fixed", _Words),
     )
+    entry = "positional"
+    called = ("PyDict_GetItem",)
 
     def __init__(
         self,
@@ -99,66 +93,22 @@ class PositionalGate(ctypes.Structure):
             self.fixed[place] = id(value)
         self.follow(function)
 
-    @property
-    def address(self) -> int:
-        """Where other gates enter."""
-        return _code()["gate.positional"]
-
-    @property
-    def first_address(self) -> int:
-        """Where the calls of a decorated function enter."""
-        return _code()["gate.positional_first"]
-
-    def follow(self, target: Any) -> None:
-        """Let other calls go on to `target`, another gate or any callable."""
-        self._kept.append(target)  # a thread may be running in the former one
-        address = target.address if is_gate(target) else None
-        self.next_object = id(target)
-        self.next_code = address or _vectorcall()
+    @classmethod
+    def code_texts(cls) -> tuple[Source, ...]:
+        return (cls.source_of(_CODE, _CONSTANTS),)
 
 
-def _address_of(name: str) -> int:
-    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-
-
-@lru_cache(maxsize=1)
-def _vectorcall() -> int:
-    return _address_of("PyObject_Vectorcall")
-
-
-@lru_cache(maxsize=1)
-def _code() -> dict[str, int]:
-    known = {f"gate.{name}": _address_of(name) for name in _CALLED}
-    known["gate.open_blocks"] = settings.open_blocks_address()
-    known["gate.tools"] = tracing.places_address()
-    names = ("gate.positional", "gate.positional_first")
-    return dict(support_code("positional gates", (WATCHED, _CODE), known, names, prefix="gate.").addresses)
-
-
-_CODE = Source(
-    """
-def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr: ...
+_CODE = """
 def PyDict_GetItem(mapping: ptr, key: ptr) -> ptr: ...
-open_blocks: extern
-
-# Where the calls of a decorated function enter whose first gate this is.
-def positional_first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
-    return positional(self.FIRST.ptr, arguments, nargsf, names)
-
-# The call is for another gate.
-@internal
-def go_on(record: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
-    return record.NEXT_CODE.ptr.ptr(record.NEXT_OBJECT.ptr, arguments, nargsf, names)
 
 def positional(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     record = holder.HEADER.ptr
     values = alloca(ptr, VALUES)
-    elsewhere = atomic_load(open_blocks.i64, "monotonic") | watched()
     keywords = 0
     if names != null:
         keywords = names.SIZE.i64
     given = nargsf & ARGUMENTS
-    if (elsewhere != 0) | (given != record.GIVEN.i64) | (keywords != record.NAMED.i64):
+    if (watched_or_open() != 0) | (given != record.GIVEN.i64) | (keywords != record.NAMED.i64):
         return go_on(record, arguments, nargsf, names)
     function = record.FUNCTION.ptr
     named = record.KEYWORD_DEFAULTS.ptr
@@ -182,15 +132,11 @@ def positional(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
         k += 1
     record.LAST.ptr.i64 = record.FORM.i64
     return PyObject_Vectorcall(record.TARGET.ptr, values, record.COUNT.i64, null)
-""",
-    {
-        **LAYOUT,
-        **{name.upper(): getattr(PositionalGate, name).offset for name, _ in PositionalGate._fields_},
-        "FIRST": FIRST_OFFSET,
-        "FUNCTION_DEFAULTS": Layout.FUNCTION_DEFAULTS,
-        "FUNCTION_KEYWORD_DEFAULTS": Layout.FUNCTION_KEYWORD_DEFAULTS,
-        "KEYWORD_DEFAULT": _KEYWORD_DEFAULT,
-        "ARGUMENTS": (1 << 63) - 1,  # the flag of vectorcalls is off
-        "VALUES": MAX_PARAMETERS,
-    },
-)
+"""
+
+_CONSTANTS: Final[dict[str, int]] = {
+    "FUNCTION_DEFAULTS": Layout.FUNCTION_DEFAULTS,
+    "FUNCTION_KEYWORD_DEFAULTS": Layout.FUNCTION_KEYWORD_DEFAULTS,
+    "KEYWORD_DEFAULT": _KEYWORD_DEFAULT,
+    "VALUES": MAX_PARAMETERS,
+}
