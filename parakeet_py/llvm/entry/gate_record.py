@@ -28,7 +28,7 @@ class GateRecord(ctypes.Structure):
     `watched_or_open`; `symbols` are addresses that they name, `called` functions of Python's C interface.
     """
 
-    _fields_ = (("next_code", ctypes.c_int64), ("next_object", ctypes.c_int64))
+    _fields_: ClassVar[tuple[tuple[str, Any], ...]] = (("next_code", ctypes.c_int64), ("next_object", ctypes.c_int64))
     _kept: list[object]
     entry: ClassVar[str]
     called: ClassVar[tuple[str, ...]]
@@ -42,7 +42,7 @@ class GateRecord(ctypes.Structure):
         return {}
 
     @classmethod
-    def source_of(cls, text: str, constants: Mapping[str, int]) -> Source:
+    def source_of(cls, text: str, constants: dict[str, int]) -> Source:
         """A text, with the offsets of the fields among its constants."""
         names = [name for base in (GateRecord, cls) for name, *_ in base._fields_]
         return Source(text, _CONSTANTS | {name.upper(): getattr(cls, name).offset for name in names} | constants)

@@ -24,7 +24,7 @@ from parakeet_py.typed_ir.builder import Builder, ends_in_failure
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.deferred_views import Shadows
 from parakeet_py.typed_ir.specialize.instances.table import Instances
-from parakeet_py.typed_ir.specialize.message_arguments import compact
+from parakeet_py.typed_ir.specialize.message_arguments import compact, escaped
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template
 from parakeet_py.typed_ir.specialize.restarts import (
@@ -224,7 +224,7 @@ class Context(ABC):
             return
         b = self.builder
         if exception == "Deoptimize" and not args:
-            message = message.replace("{", "{{").replace("}", "}}")  # it may show what the user has written
+            message = escaped(message)  # it may show what the user has written
         key = ("check", condition)
         for_python = exception == "Deoptimize" or message == OVERFLOW  # no exception of the program's
         caught = self.guards[-1].handler(exception) if self.guards and not for_python else 0
@@ -282,11 +282,11 @@ class Context(ABC):
         """Let Python go on from the present statement unless a condition holds; False if that cannot be."""
 
     @abstractmethod
-    def narrowed(self, value: VariantV | TaggedScalar) -> Value:
+    def narrowed(self, value: Value) -> Value:
         """A value of one of several kinds, as far as it is known here which it is."""
 
     @abstractmethod
-    def learn(self, condition: ir.Operand, truth: bool) -> None:
+    def learn(self, condition: ir.Operand, holds: bool) -> None:
         """A condition holds from here on, or does not."""
 
     @abstractmethod

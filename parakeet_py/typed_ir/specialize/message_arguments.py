@@ -11,12 +11,17 @@ from parakeet_py.typed_ir import ir
 MOST_ARGUMENTS = 6
 
 
+def escaped(text: str) -> str:
+    """A text as the template of itself."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def compact(message: str, args: Sequence[ir.Operand]) -> tuple[str, tuple[ir.Operand, ...]]:
     """The message over fewer arguments, and these."""
     kept: list[ir.Operand] = []
     text = ""
     for literal, field, spec, conversion in string.Formatter().parse(message):
-        text += literal.replace("{", "{{").replace("}", "}}")
+        text += escaped(literal)
         if field is None:
             continue
         operand = args[int(field)]

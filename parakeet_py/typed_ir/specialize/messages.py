@@ -20,6 +20,7 @@ from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import by_way_of
+from parakeet_py.typed_ir.specialize.message_arguments import escaped
 from parakeet_py.typed_ir.specialize.opaque.opaque import class_of, emit_opaque, is_unchanging, site_key
 from parakeet_py.typed_ir.specialize.opaque.sites import raise_again, raise_caused, raise_it
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_used_at_once
@@ -156,14 +157,14 @@ def message_of(s: Context, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
     if isinstance(value, MessageV):
         text = ""
         for literal, field, spec, conversion in string.Formatter().parse(value.template):
-            text += _escaped(literal)
+            text += escaped(literal)
             if field is not None:
                 text += _field(s, value.args[int(field)], conversion or "", spec or "", args)
         return text, tuple(args)
     if isinstance(value, ScalarV) and not value.python:
         raise s.unsupported(f"a message made of {s.describe(value)}")
     if is_known(value):
-        return _escaped(str(known(value))), ()
+        return escaped(str(known(value))), ()
     if not isinstance(value, TupleV | ScalarV):
         raise s.unsupported(f"a message made of {s.describe(value)}")
     return _field(s, value, "", "", args), tuple(args)
@@ -179,7 +180,7 @@ def _field(s: Context, value: Value, conversion: str, spec: str, args: list[ir.O
             return f"{{{len(args) - 1}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
     if isinstance(value, TupleV) and not spec:
         if is_known(value):
-            return _escaped(str(known(value)))
+            return escaped(str(known(value)))
         if all(
             isinstance(item, ScalarV) and item.python and item.dtype in ("int64", "float64") for item in value.items
         ):
@@ -218,7 +219,7 @@ def format_values(s: Context, parts: Sequence[tuple[Value, str, str]]) -> Messag
             found = known(value)
             text = repr(found) if conversion == "r" else str(found) if conversion == "s" else found
             try:
-                template += _escaped(format(text, spec))
+                template += escaped(format(text, spec))
             except (TypeError, ValueError) as error:
                 raise s.hand_back(f"a format that raises {type(error).__name__} ({error})") from None
         else:
@@ -336,10 +337,6 @@ def str_format(s: Context, text: str, args: Sequence[Value], kwargs: dict[str, V
             return None
         parts.append((value, conversion or "", spec or ""))
     return format_values(s, parts)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _renumbered(template: str, first: int) -> str:

@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.specialize.containers import (
 from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances, values
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
-from parakeet_py.typed_ir.specialize.paths import tagged_unions
+from parakeet_py.typed_ir.specialize.paths import tagged_unions, tags
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
@@ -150,8 +150,8 @@ def _variant(s: Context, value: VariantV, leaves: Leaves) -> Result:
             kind = ScalarV(operand).type
             choices.append(ResultLeaf(len(leaves) + len(operands), "scalar", kind.dtype, kind.python))
 
-    for number in tagged_unions.possible(s, value):
-        here = tagged_unions.is_option(s, value, number)
+    for number in tags.possible(s, value):
+        here = tags.is_option(s, value, number)
         match value.options[number]:
             case Static(obj):
                 tag = b.select(here, ir.Const(len(choices), PYINT), tag)

@@ -26,12 +26,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.interrupts import poll
-from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments
 from parakeet_py.signature.facts import Facts, FewerAttributes, KnownValue, is_held
@@ -67,8 +64,9 @@ from parakeet_py.typed_ir.specialize.paths import (
     join,
     tagged_scalars,
     tagged_unions,
+    tags,
 )
-from parakeet_py.typed_ir.specialize.paths.templates import Structure, Template, kinds_of, template_of
+from parakeet_py.typed_ir.specialize.paths.templates import Template, kinds_of, template_of
 from parakeet_py.typed_ir.specialize.profitability import light_site
 from parakeet_py.typed_ir.specialize.python import (
     attributes,
@@ -85,21 +83,13 @@ from parakeet_py.typed_ir.specialize.python.table import BUILTINS
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.values import (
     WITH_COLUMNS,
-    ArrayV,
     ComprehensionV,
     DictV,
     Frame,
-    InstanceV,
-    ItemAt,
     NeverV,
-    ObjectV,
-    RefV,
-    ScalarV,
     Static,
-    TaggedScalar,
     TupleV,
     Value,
-    VariantV,
     known,
 )
 
@@ -144,6 +134,51 @@ NO_GENERATOR = "a generator cannot be accelerated by itself"
 
 class Specializer(Context):
     """One specialization: executes a function over abstract values."""
+
+    # The operations of `Context`: functions whose first argument is the specializer.
+    single = statements.single
+    static = compile_time_values.static
+    static_int = compile_time_values.static_int
+    need_whole = inputs.need_whole
+    hidden_value = inputs.hidden_value
+    taken = inputs.taken
+    numeric = convert.numeric
+    as_array = convert.as_array
+    cast_array = convert.cast_array
+    as_python = convert.as_python
+    as_list = comprehensions.as_list
+    truth = convert.truth
+    items = containers.item_values
+    keywords = containers.keyword_values
+    sequence = containers.sequence
+    message = messages.message_of
+    call = calls.call
+    call_library = calls.call_library
+    call_plain = calls.call_plain
+    library_loop = calls.library_loop
+    join_containers = joins.joined
+    join_as_union = tagged_unions.joined
+    union_leaves = tagged_unions.leaves
+    scalar_leaves = tagged_scalars.leaves
+    scalar_of = tagged_scalars.value_of
+    inlined = calls.inlined
+    call_python = calls.call_python
+    call_method = attributes.call_method
+    attribute = attributes.attribute
+    subscript = containers.subscript
+    set_item = containers.set_item
+    unary = operators.unary_operator
+    inplace = operators.inplace_operator
+    table_of = constant_tables.item_at
+    changed = list_changes.changed
+    opaque_operation = opaque.opaque_operation
+    boxed = opaque.opaque_box
+    branch = branches.branch
+    leaving = instance_values.leaving
+    frozen = instances.frozen
+    continue_unless = frame_states.continue_unless
+    learn = tags.learn
+    narrowed = tags.narrowed
 
     def specialize(self) -> Specialization:
         """The typed function of this signature."""
@@ -314,149 +349,17 @@ class Specializer(Context):
             for value in values
         ]
 
-    def single(self, let: ssa.Let) -> Value | None:
-        return statements.single(self, let)
-
-    def static(self, value: Value, what: str) -> Any:
-        return compile_time_values.static(self, value, what)
-
-    def static_int(self, value: Value, what: str) -> int:
-        return compile_time_values.static_int(self, value, what)
-
-    def need_whole(self, value: Value) -> None:
-        inputs.need_whole(self, value)
-
-    def hidden_value(self, source: Source) -> Value:
-        return inputs.hidden_value(self, source)
-
-    def taken(self, source: Source) -> Value:
-        return inputs.taken(self, source)
-
-    def numeric(self, value: Value, dtype: str | None = None) -> ScalarV | ArrayV:
-        return convert.numeric(self, value, dtype)
-
-    def as_array(self, value: Value, dtype: str | None = None) -> ArrayV | ScalarV:
-        return convert.as_array(self, value, dtype)
-
-    def cast_array(self, array: ArrayV, dtype: str) -> ArrayV:
-        return convert.cast_array(self, array, dtype)
-
-    def as_python(self, value: Value) -> Value:
-        return convert.as_python(self, value)
-
-    def as_list(self, value: Value) -> Value:
-        return comprehensions.as_list(self, value)
-
-    def truth(self, value: Value) -> ir.Operand:
-        return convert.truth(self, value)
-
     def binary(self, op: str, left: Value, right: Value) -> Value:
         return tagged_scalars.each(self, (left, right), lambda *one: [operators.binary_operator(self, op, *one)])[0]
 
     def compare(self, op: str, left: Value, right: Value) -> Value:
         return tagged_scalars.each(self, (left, right), lambda *one: [operators.compare(self, op, *one)])[0]
 
-    def items(self, items: Sequence[ssa.Item]) -> list[Value]:
-        return containers.item_values(self, items)
-
-    def keywords(self, kwargs: Sequence[tuple[str | None, ssa.Operand]]) -> dict[str, Value]:
-        return containers.keyword_values(self, kwargs)
-
-    def sequence(self, value: Value) -> list[Value]:
-        return containers.sequence(self, value)
-
-    def message(self, value: Value) -> tuple[str, tuple[ir.Operand, ...]]:
-        return messages.message_of(self, value)
-
-    def call(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return calls.call(self, function, args, kwargs)
-
-    def call_library(self, name: str, args: list[Value]) -> Value:
-        return calls.call_library(self, name, args)
-
-    def call_plain(self, name: str, args: list[Value]) -> Value:
-        return calls.call_plain(self, name, args)
-
-    def library_loop(self, ufunc: np.ufunc, names: Sequence[str]) -> Callable[[list[ir.Operand]], list[ir.Operand]]:
-        return calls.library_loop(self, ufunc, names)
-
-    def narrowed(self, value: VariantV | TaggedScalar) -> Value:
-        one = tagged_unions.narrowed(self, value) if isinstance(value, VariantV) else value
-        return tagged_scalars.narrowed(self, one) if isinstance(one, TaggedScalar) else one
-
-    def join_containers(self, left: Template, right: Template) -> Template | None:
-        return joins.joined(self, left, right)
-
-    def join_as_union(self, left: Template, right: Template) -> Template | None:
-        return tagged_unions.joined(self, left, right)
-
-    def union_leaves(self, value: Value, template: Structure, like: Value | None) -> list[ir.Operand]:
-        return tagged_unions.leaves(self, value, template, like)
-
-    def scalar_leaves(self, value: Value, kinds: tuple[Scalar, ...], like: Value | None) -> list[ir.Operand]:
-        return tagged_scalars.leaves(self, value, kinds, like)
-
-    def scalar_of(self, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> Value:
-        return tagged_scalars.value_of(self, kinds, variables, rare)
-
-    def inlined(self, frame: Frame) -> Value:
-        return calls.inlined(self, frame)
-
-    def call_python(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value], *, trusted: bool) -> Value:
-        return calls.call_python(self, function, args, kwargs, trusted=trusted)
-
-    def call_method(self, obj: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return attributes.call_method(self, obj, name, args, kwargs)
-
     def looked_into(self, target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
         return inlined_functions.looked_into(target)
-
-    def attribute(self, value: Value, name: str) -> Value:
-        return attributes.attribute(self, value, name)
-
-    def subscript(self, value: Value, index: Value) -> Value:
-        return containers.subscript(self, value, index)
-
-    def set_item(self, target: Value, index: Value, value: Value) -> None:
-        containers.set_item(self, target, index, value)
-
-    def unary(self, op: str, value: Value) -> Value:
-        return operators.unary_operator(self, op, value)
-
-    def inplace(self, op: str, left: Value, right: Value) -> Value:
-        return operators.inplace_operator(self, op, left, right)
-
-    def table_of(self, value: TupleV) -> ItemAt | None:
-        return constant_tables.item_at(self, value)
-
-    def changed(self, kind: str, held: Value, args: list[Value]) -> list[Value]:
-        return list_changes.changed(self, kind, held, args)
-
-    def opaque_operation(self, let: ssa.Let, reason: str) -> Value | None:
-        return opaque.opaque_operation(self, let, reason)
 
     def called_by_python(self, function: Callable[..., Any], args: list[Value], reason: str, spec: Spec) -> Value:
         key = opaque.site_key(self, self.frame.pos, function.__name__)
         made = opaque.emit_opaque(self, "call", [Static(function), *args], {}, key, reason, spec)
         assert made is not None
         return made
-
-    def boxed(self, value: Value, reason: str = "values of different types meet") -> ObjectV:
-        return opaque.opaque_box(self, value, reason)
-
-    def branch(
-        self, condition: ir.Operand, then: Callable[[], list[Value]], orelse: Callable[[], list[Value]]
-    ) -> list[Value]:
-        return branches.branch(self, condition, then, orelse)
-
-    def leaving(self, values: Sequence[Value], before: int) -> list[Value]:
-        return instance_values.leaving(self, values, before)
-
-    def frozen(self, value: RefV) -> InstanceV:
-        return instances.frozen(self, value)
-
-    def continue_unless(self, condition: ir.Operand) -> bool:
-        return frame_states.continue_unless(self, condition)
-
-    def learn(self, condition: ir.Operand, truth: bool) -> None:
-        tagged_unions.learn(self, condition, truth)

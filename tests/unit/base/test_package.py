@@ -25,4 +25,4 @@ def test_the_library_is_kept() -> None:
 
 def test_digests_cover_all_sources() -> None:
     sources = {line.split()[0] for line in disk_cache._package().splitlines()}
-    assert {"cli.py", "errors.py", "dispatcher.py", "shape.py"} <= sources
+    assert {"doctor.py", "errors.py", "dispatcher.py", "shape.py"} <= sources

@@ -16,7 +16,7 @@ from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.base.types import PYFLOAT, PYINT, Scalar
 from parakeet_py.call import interpreters
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.paths import tagged_scalars
+from parakeet_py.typed_ir.specialize.paths import tagged_scalars, tags
 from parakeet_py.typed_ir.specialize.paths.templates import union_of_kinds
 from parakeet_py.typed_ir.specialize.values import NONE, ScalarV, SliceV, TaggedScalar, TupleV
 
@@ -217,17 +217,17 @@ def test_there_is_no_operand_without_a_choice(name: str) -> None:
     with pytest.raises(AttributeError):
         getattr(value, name)
     assert not isinstance(value, ScalarV)
-    assert tagged_scalars.alternative(value, 0).type == PYINT
+    assert tags.option(value, 0).type == PYINT
     assert tagged_scalars.converted(value).type == PYFLOAT
 
 
 def test_what_is_replaced_in_containers() -> None:
     value, one = tagged(), ScalarV(ir.Const(3, PYINT))
     held = TupleV((value, SliceV(NONE, value, NONE), TupleV((one,), "list")))
-    assert list(tagged_scalars.inside(held)) == [value, value]
-    made = tagged_scalars.replaced(held, value, one)
+    assert list(tags.inside(held, TaggedScalar)) == [value, value]
+    made = tags.replaced(held, value, one)
     assert made == TupleV((one, SliceV(NONE, one, NONE), TupleV((one,), "list")))
-    assert tagged_scalars.replaced(held.items[2], value, one) is held.items[2]
+    assert tags.replaced(held.items[2], value, one) is held.items[2]
 
 
 def test_the_widest_comes_last() -> None:

@@ -22,7 +22,7 @@ from parakeet_py.typed_ir.specialize.containers import dict_items
 from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.instances import operators
 from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars, tagged_unions
+from parakeet_py.typed_ir.specialize.paths import iterables, tagged_unions, tags
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     CharV,
@@ -239,7 +239,7 @@ def truth(s: Context, value: Value) -> ir.Operand:
 def _truth_by_type(s: Context, value: TaggedScalar) -> ir.Operand:
     *others, found = [truth(s, ScalarV(payload)) for payload in value.payloads]
     for number, one in enumerate(others):
-        found = s.builder.select(tagged_scalars.has_kind(s, value, number), one, found)
+        found = s.builder.select(tags.is_option(s, value, number), one, found)
     return found
 
 

@@ -17,7 +17,7 @@ from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.containers import dict_items, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instances
-from parakeet_py.typed_ir.specialize.paths import iterables, tagged_unions
+from parakeet_py.typed_ir.specialize.paths import iterables, tags
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
@@ -40,13 +40,10 @@ if TYPE_CHECKING:
 
 def same_item(s: Context, left: Value, right: Value) -> ir.Operand:
     """Is one item the same as another one, for a container?"""
-    found: Value
     if isinstance(left, VariantV):
-        (found,) = tagged_unions.each(s, left, lambda option: [ScalarV(same_item(s, option, right))])
-        return s.truth(found)
+        return s.truth(tags.each_option(s, left, lambda option: ScalarV(same_item(s, option, right))))
     if isinstance(right, VariantV):
-        (found,) = tagged_unions.each(s, right, lambda option: [ScalarV(same_item(s, left, option))])
-        return s.truth(found)
+        return s.truth(tags.each_option(s, right, lambda option: ScalarV(same_item(s, left, option))))
     match left, right:
         case ArrayV(), ArrayV() if left.var is right.var:
             return ir.Const(True, PYBOOL)

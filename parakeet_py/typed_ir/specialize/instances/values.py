@@ -13,7 +13,7 @@ from parakeet_py.signature.results import NewInstance
 from parakeet_py.typed_ir.specialize.forms import form_of, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.instances import instance_lists
 from parakeet_py.typed_ir.specialize.instances.instances import frozen, is_instance
-from parakeet_py.typed_ir.specialize.paths import tagged_unions
+from parakeet_py.typed_ir.specialize.paths import tags
 from parakeet_py.typed_ir.specialize.paths.templates import Fixed, RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.values import ArrayV, InstanceV, ItemV, Made, RefV, Static, Value, VariantV
 
@@ -73,27 +73,14 @@ def _left(s: Context, value: Value, before: int, inside: tuple[Made, ...] = ()) 
     if not any(ref.made.root > before for ref in _refs(value)):
         return value
     if isinstance(value, VariantV):
-        return _option_left(s, value, tagged_unions.possible(s, value), before, inside)
+        # options that are values of one class become one
+        return tags.each_option(s, value, lambda option: _left(s, option, before, inside))
     if form_of(value).item(value) is not None:
         raise s.unsupported("a list of several objects that change")
     held = tuple(_left(s, part, before, inside) for part in parts)
     if isinstance(value, InstanceV):
         return InstanceV(value.cls, value.names, held, value.sites, value.token)
     return rebuild(value, held)
-
-
-def _option_left(s: Context, value: VariantV, numbers: Sequence[int], before: int, inside: tuple[Made, ...]) -> Value:
-    """The same of a value of several kinds: options that are values of one class then become one."""
-    number, *rest = numbers
-
-    def option() -> list[Value]:
-        return [_left(s, value.options[number], before, inside)]
-
-    if not rest:
-        return option()[0]
-    here = tagged_unions.is_option(s, value, number)
-    (found,) = s.branch(here, option, lambda: [_option_left(s, value, rest, before, inside)])
-    return found
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------

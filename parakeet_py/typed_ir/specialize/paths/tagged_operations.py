@@ -21,22 +21,12 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir.specialize.forms import is_list
-from parakeet_py.typed_ir.specialize.paths.tagged_scalars import (
-    alternative,
-    chosen,
-    converted,
-    has_kind,
-    inside,
-    is_exact,
-    possible,
-    replaced,
-)
+from parakeet_py.typed_ir.specialize.paths import tags
+from parakeet_py.typed_ir.specialize.paths.tagged_scalars import converted, is_exact
 from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 from parakeet_py.typed_ir.specialize.values import (
-    NONE,
     ArrayV,
-    ClosureV,
     NeverV,
     ScalarV,
     Static,
@@ -83,25 +73,18 @@ def _tagged(s: Context, op: ssa.Op) -> Iterator[TaggedScalar]:
     held = [operand for operand in ssa.operands_of(op) if isinstance(operand, ssa.Var) and operand in s.frame.env]
     if not any(_may_hold(s.frame.env[operand]) for operand in held):
         return
-    if isinstance(op, ssa.Call) and _looks_into(s, op):
+    if isinstance(op, ssa.Call) and tags.is_inlined(s, op):
         return  # chosen where the function uses it
     for operand in held:
         value = s.value(operand)
         if isinstance(value, TaggedScalar):
             yield value
         elif _looks_inside(s, op, operand):
-            yield from inside(value)
+            yield from tags.inside(value, TaggedScalar)
 
 
 def _may_hold(value: Value) -> bool:
     return not isinstance(value, ScalarV | ArrayV | Static)
-
-
-def _looks_into(s: Context, op: ssa.Call) -> bool:
-    function = s.value(op.function)
-    return isinstance(function, ClosureV) or (
-        isinstance(function, Static) and s.looked_into(function.object) is not None
-    )
 
 
 def _looks_inside(s: Context, op: ssa.Op, operand: ssa.Var) -> bool:
@@ -129,29 +112,22 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     """The value of a statement one of whose operands is, or holds, a scalar of several types."""
     env = s.frame.env
     kinds = tagged.kinds
-    own = {
-        operand: env[operand] for operand in ssa.operands_of(let.op) if isinstance(operand, ssa.Var) and operand in env
-    }
-    shown = {operand: s.value(operand) for operand in own}
+    shown = {var: s.value(var) for var in ssa.operands_of(let.op) if isinstance(var, ssa.Var) and var in env}
 
-    def done_on(one: ScalarV) -> Value | None:
-        env.update({operand: replaced(value, tagged, one) for operand, value in shown.items()})
-        try:
-            return s.single(let)
-        finally:
-            env.update(own)
+    def done_on(one: Value) -> Value | None:
+        return tags.done_on(s, let, {var: tags.replaced(value, tagged, one) for var, value in shown.items()})
 
     def alone(index: int) -> Value | None:
-        return done_on(alternative(tagged, index))
+        return done_on(tags.option(tagged, index))
 
     def tried_alone(index: int) -> Value | None:
         with s.loops.for_type(index):
             return alone(index)
 
     every = list(dict.fromkeys(_tagged(s, let.op)))
-    if math.prod(len(possible(s, one)) for one in every) > MOST_COMBINATIONS:
+    if math.prod(len(tags.possible(s, one)) for one in every) > MOST_COMBINATIONS:
         return s.opaque_operation(let, "an operation on scalars of many types")
-    numbers = possible(s, tagged)
+    numbers = tags.possible(s, tagged)
     if isinstance(let.op, ssa.Call):
         reason = handed_back(s, lambda: tried_alone(numbers[-1]))
         if reason is not None:
@@ -162,23 +138,17 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     if not by_python and widest in found and _is_one_operation(s, let.op, tagged, found):
         return done_on(converted(tagged))
     if tagged.rare:
-        s.check(has_kind(s, tagged, widest), "Deoptimize", "a loop that has not run leaves a value of another type")
+        s.check(
+            tags.is_option(s, tagged, widest), "Deoptimize", "a loop that has not run leaves a value of another type"
+        )
         return done_on(converted(tagged))
-
-    def run(index: int) -> list[Value]:
-        result = alone(index)
-        return [NONE if result is None else result]
 
     able = [index for index, key in found.items() if not isinstance(key, UnsupportedError)]
     if able:  # what cannot be done with a value of one type, or raises, is left to Python where it is of that
         for index, key in found.items():
-            if isinstance(key, UnsupportedError):
-                here = s.builder.prim("not", has_kind(s, tagged, index))
-                s.check(here, "Deoptimize", key.message)
-                if s.dead:
-                    return NeverV()
-    results = chosen(s, tagged, run, able)
-    return results[0] if let.outs or isinstance(results[0], NeverV) else None
+            if isinstance(key, UnsupportedError) and not tags.must_not_be(s, tagged, index, "Deoptimize", key.message):
+                return NeverV()
+    return tags.statement(s, let, tagged, alone, able)
 
 
 def handed_back(s: Context, run: Callable[[], Value | None]) -> str | None:
@@ -270,7 +240,7 @@ def _is_one_operation(s: Context, op: ssa.Op, tagged: TaggedScalar, found: dict[
 
 
 def _is_in(s: Context, operand: ssa.Operand, tagged: TaggedScalar) -> bool:
-    return any(found == tagged for found in inside(s.value(operand)))
+    return any(found == tagged for found in tags.inside(s.value(operand), TaggedScalar))
 
 
 def comparable(value: Value, other: Value) -> Value:

@@ -4,30 +4,26 @@ Such a scalar is a `TaggedScalar`: its possible types, the widest last; a tag, t
 payload for each type. The payload of that type is the value. The others mean nothing, but for the last, which is always
 the value converted to the widest type, as a cast does that: lossy perhaps, yet loops that need nothing else carry
 nothing else. A `TaggedScalar` is no `ScalarV`: it has no operand, and whatever takes one chooses first, by `each` here
-or by `tagged_operations` for the statements of a program.
+or by `tagged_operations` for the statements of a program; `tags` has what these share with values of several kinds.
 
 Inside the library's own functions types just widen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.types import PYBOOL, PYINT, Scalar
+from parakeet_py.base.types import PYINT, Scalar
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.paths import tags
 from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Template, types_of
 from parakeet_py.typed_ir.specialize.values import (
-    DictV,
-    IteratorV,
-    MethodV,
     ScalarV,
     SliceV,
     TaggedScalar,
-    TupleV,
     Value,
 )
 
@@ -46,108 +42,23 @@ def is_exact(kind: Scalar, main: Scalar) -> bool:
 # ---- choosing --------------------------------------------------------------------------------------------------------
 
 
-def alternative(value: TaggedScalar, index: int) -> ScalarV:
-    """The value as it is when the tag is `index`."""
-    return ScalarV(value.payloads[index])
-
-
 def converted(value: TaggedScalar) -> ScalarV:
     """The value as the widest of its types, whichever it has: only for what makes no difference between the two."""
     return ScalarV(value.payloads[-1])
 
 
-def possible(s: Context, value: TaggedScalar) -> list[int]:
-    """The numbers of the types that a value can have here."""
-    if isinstance(value.tag, ir.Const):
-        return [int(value.tag.value.real)]
-    excluded = s.builder.excluded(value.tag)
-    return [number for number in range(len(value.kinds)) if number not in excluded]
-
-
-def narrowed(s: Context, value: TaggedScalar) -> TaggedScalar | ScalarV:
-    """The scalar of one type that it is, if that is known."""
-    numbers = possible(s, value)
-    return alternative(value, numbers[0]) if len(numbers) == 1 else value
-
-
-def has_kind(s: Context, value: TaggedScalar, index: int) -> ir.Operand:
-    """Does it have the type of this number?"""
-    return s.builder.prim("eq", value.tag, ir.Const(index, PYINT), type=PYBOOL)
-
-
-def chosen(
-    s: Context, value: TaggedScalar, run: Callable[[int], list[Value]], numbers: Sequence[int] | None = None
-) -> list[Value]:
-    """What `run` gives for the type that the value has; `numbers` are the types that are left."""
-
-    def alone(index: int) -> list[Value]:
-        with s.loops.for_type(index):
-            return run(index)
-
-    def chain(left: Sequence[int]) -> list[Value]:
-        *others, index = left  # the widest, which it has most often, is tested first
-        if not others:
-            return alone(index)
-        return s.branch(has_kind(s, value, index), lambda: alone(index), lambda: chain(others))
-
-    return chain(numbers or possible(s, value))
-
-
 def each(s: Context, values: Sequence[Value], run: Callable[..., list[Value]]) -> list[Value]:
     """What `run` gives for values each of which has one type; bounds of slices have one, too."""
     looked_at = [value for value in values if isinstance(value, TaggedScalar | SliceV)]
-    tagged = next((found for value in looked_at for found in inside(value)), None)
+    tagged = next((found for value in looked_at for found in tags.inside(value, TaggedScalar)), None)
     if tagged is None:
         return run(*values)
 
     def alone(index: int) -> list[Value]:
-        one = alternative(tagged, index)
-        return each(s, [replaced(value, tagged, one) for value in values], run)
+        one = tags.option(tagged, index)
+        return each(s, [tags.replaced(value, tagged, one) for value in values], run)
 
-    return chosen(s, tagged, alone)
-
-
-# ---- in containers ---------------------------------------------------------------------------------------------------
-
-
-def inside(value: Value) -> Iterator[TaggedScalar]:
-    """The scalars of several types in a container."""
-    match value:
-        case TaggedScalar():
-            yield value
-        case TupleV(items) | IteratorV(_, items):
-            for item in items:
-                yield from inside(item)
-        case DictV(entries):
-            for _, item in entries:
-                yield from inside(item)
-        case SliceV(lower, upper, step):
-            for part in (lower, upper, step):
-                yield from inside(part)
-        case MethodV(obj):
-            yield from inside(obj)
-
-
-def replaced(value: Value, tagged: TaggedScalar, one: ScalarV) -> Value:
-    """A value with `one` wherever the scalar of several types is in it."""
-    if value == tagged:
-        return one
-    if not any(found == tagged for found in inside(value)):
-        return value
-
-    def put(part: Value) -> Value:
-        return replaced(part, tagged, one)
-
-    match value:
-        case TupleV(items) | IteratorV(_, items):
-            return replace(value, items=tuple(map(put, items)))
-        case DictV(entries):
-            return DictV(tuple((key, put(item)) for key, item in entries))
-        case SliceV(lower, upper, step):
-            return SliceV(put(lower), put(upper), put(step))
-        case MethodV(obj, name):
-            return MethodV(put(obj), name)
-    return value
+    return tags.chosen(s, tagged, alone)
 
 
 # ---- through gates ---------------------------------------------------------------------------------------------------
@@ -171,7 +82,7 @@ def leaves(s: Context, value: Value, kinds: tuple[Scalar, ...], like: Value | No
             tag: ir.Operand = ir.Const(kinds.index(value.type), PYINT)
             payloads |= {kinds[-1]: b.cast(value.operand, kinds[-1]), value.type: value.operand}
         case TaggedScalar():
-            tag = _renumbered(s, value, kinds)
+            tag = tags.renumbered(s, value, [kinds.index(kind) for kind in value.kinds])
             payloads |= dict(zip(value.kinds, value.payloads, strict=True))
             payloads[kinds[-1]] = _widest(s, value, kinds[-1])
         case _:
@@ -198,18 +109,8 @@ def as_type(s: Context, value: TaggedScalar, kind: Scalar) -> ir.Operand:
     b = s.builder
     *others, made = [b.cast(payload, kind) for payload in value.payloads]
     for number, one in enumerate(others):
-        made = b.select(has_kind(s, value, number), one, made)
+        made = b.select(tags.is_option(s, value, number), one, made)
     return made
-
-
-def _renumbered(s: Context, value: TaggedScalar, kinds: tuple[Scalar, ...]) -> ir.Operand:
-    """The tag of a value in a gate of more types."""
-    if value.kinds == kinds:
-        return value.tag
-    tag: ir.Operand = ir.Const(kinds.index(value.kinds[-1]), PYINT)
-    for index, kind in enumerate(value.kinds[:-1]):
-        tag = s.builder.select(has_kind(s, value, index), ir.Const(kinds.index(kind), PYINT), tag)
-    return tag
 
 
 def _zero(kind: Scalar) -> ir.Operand:

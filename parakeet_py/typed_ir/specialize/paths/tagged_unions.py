@@ -9,17 +9,17 @@ Such a value is a `VariantV`: its options, of which no two are of one kind, and 
 is. (Scalars of different types are one option, see `tagged_scalars`; so are arrays of one dtype and rank.)
 
 What is done with one is done with each option that it can be: those for which Python has nothing but an exception, as
-for `None + 1`, become checks, for the others there is code of its own, chosen by the tag. `learn` is what keeps these
-few: it looks through the condition of a branch, back to the tests of tags that it is made of. In the branch behind
-`best is None or`, and behind `if found is None: return`, the value is known to be the number.
+for `None + 1`, become checks, for the others there is code of its own, chosen by the tag. What is known of the tag
+keeps these few (see `tags`): in the branch behind `best is None or`, and behind `if found is None: return`, the value
+is known to be the number.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,8 @@ from parakeet_py.frontend.operators import BINARY, COMPARE, INPLACE, UNARY
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import is_list
-from parakeet_py.typed_ir.specialize.paths import join
+from parakeet_py.typed_ir.specialize.message_arguments import escaped
+from parakeet_py.typed_ir.specialize.paths import join, tags
 from parakeet_py.typed_ir.specialize.paths.tagged_operations import handed_back, tried
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
@@ -45,7 +46,6 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     CharV,
-    ClosureV,
     DictV,
     ErrorV,
     InstanceV,
@@ -147,7 +147,7 @@ def leaves(s: Context, value: Value, template: Structure, like: Value | None) ->
             kind = kind_of(template_of(option, varying=True))
             own[kind] = option
             places.append(kinds.index(kind))
-        tag = _renumbered(s, value, places)
+        tag = tags.renumbered(s, value, places)
     elif not isinstance(value, UnboundV | NeverV):
         kind = kind_of(template_of(value, varying=True))
         own[kind] = value
@@ -158,110 +158,18 @@ def leaves(s: Context, value: Value, template: Structure, like: Value | None) ->
     return found
 
 
-def _renumbered(s: Context, value: VariantV, places: Sequence[int]) -> ir.Operand:
-    """The tag of a value whose options have other numbers in a gate."""
-    tag = value.tag.operand
-    if list(places) == list(range(len(places))):
-        return tag
-    b = s.builder
-    found: ir.Operand = ir.Const(places[0], PYINT)
-    for number in range(1, len(places)):
-        found = b.select(
-            b.prim("eq", tag, ir.Const(number, PYINT), type=PYBOOL), ir.Const(places[number], PYINT), found
-        )
-    return found
-
-
-# ---- what is known of a tag ------------------------------------------------------------------------------------------
-
-
-def possible(s: Context, value: VariantV) -> list[int]:
-    """The numbers of the options that a value can be here."""
-    tag = value.tag.operand
-    if isinstance(tag, ir.Const):
-        return [int(tag.value.real)]
-    excluded = s.builder.excluded(tag)
-    return [number for number in range(len(value.options)) if number not in excluded]
-
-
-def narrowed(s: Context, value: VariantV) -> Value:
-    """The option that it is, if that is known."""
-    numbers = possible(s, value)
-    return value.options[numbers[0]] if len(numbers) == 1 else value
-
-
-def is_option(s: Context, value: VariantV, number: int) -> ir.Operand:
-    """Is it the option of this number?"""
-    numbers = possible(s, value)
-    if number not in numbers:
-        return ir.Const(False, PYBOOL)
-    if len(numbers) == 1:
-        return ir.Const(True, PYBOOL)
-    return s.builder.prim("eq", value.tag.operand, ir.Const(number, PYINT), type=PYBOOL)
-
-
-def learn(s: Context, condition: ir.Operand, holds: bool, depth: int = 8) -> None:
-    """Note in the open block what a condition says of tags."""
-    b = s.builder
-    if not isinstance(condition, ir.Var) or not depth:
-        return
-    match b.definition.get(condition):
-        case ir.Prim("eq", (ir.Var() as tag, ir.Const(number))) if tag in b.tags:
-            others = range(b.tags[tag])
-            b.exclude(tag, [other for other in others if (other == int(number.real)) != holds])
-        case ir.Prim("not", (inner,)):
-            learn(s, inner, not holds, depth - 1)
-        case ir.Cast(inner):
-            learn(s, inner, holds, depth - 1)
-        case ir.Prim("and", parts) if holds:
-            for part in parts:
-                learn(s, part, True, depth - 1)
-        case ir.Prim("or", parts) if not holds:
-            for part in parts:
-                learn(s, part, False, depth - 1)
-        case ir.Prim("select", (test, yes, no)):
-            _learn_choice(s, test, yes, no, holds, depth)
-        case ir.If(test, then, orelse):
-            place = b.place.get(condition, 0)
-            _learn_choice(s, test, then.results[place], orelse.results[place], holds, depth)
-
-
-def _learn_choice(s: Context, test: ir.Operand, yes: ir.Operand, no: ir.Operand, holds: bool, depth: int) -> None:
-    """What follows from the result of a branch: which way it went, if the other way gives something else."""
-    for result, other, taken in ((yes, no, False), (no, yes, True)):
-        if isinstance(result, ir.Const) and bool(result.value) != holds:
-            learn(s, test, taken, depth - 1)
-            learn(s, other, holds, depth - 1)
-
-
 # ---- operations ------------------------------------------------------------------------------------------------------
 
 
-def each(s: Context, value: VariantV, run: Callable[[Value], list[Value]]) -> list[Value]:
-    """What `run` gives for the option that the value is."""
-
-    def alone(number: int) -> list[Value]:
-        with s.loops.for_type(number):
-            return run(value.options[number])
-
-    def chain(numbers: list[int]) -> list[Value]:
-        number, rest = numbers[0], numbers[1:]
-        if not rest:
-            return alone(number)
-        return s.branch(is_option(s, value, number), lambda: alone(number), lambda: chain(rest))
-
-    return chain(possible(s, value))
-
-
 def truth(s: Context, value: VariantV) -> ir.Operand:
-    (found,) = each(s, value, lambda option: [ScalarV(s.truth(option))])
+    found = tags.each_option(s, value, lambda option: ScalarV(s.truth(option)))
     assert isinstance(found, ScalarV)
     return found.operand
 
 
 def boxed(s: Context, value: VariantV) -> ObjectV:
     """The value as a Python object."""
-    (found,) = each(s, value, lambda option: [s.boxed(option)])
+    found = tags.each_option(s, value, s.boxed)
     assert isinstance(found, ObjectV)
     return found
 
@@ -276,36 +184,23 @@ def variant_operand(s: Context, op: ssa.Op) -> ssa.Var | None:
             continue
         held = env.get(operand)
         if isinstance(held, VariantV):
-            if isinstance(s.value(operand), VariantV) and not (isinstance(op, ssa.Call) and _is_inlined(s, op)):
+            if isinstance(s.value(operand), VariantV) and not (isinstance(op, ssa.Call) and tags.is_inlined(s, op)):
                 return operand
         elif _looks_inside(op, operand) and _inside(held):
             return operand
     return None
 
 
-def _inside(value: Value | None) -> tuple[VariantV, Callable[[Value], Value]] | None:
-    """What may be of several kinds in an index (a bound of a slice) or a method (its object), and how to replace it."""
+def _inside(value: Value | None) -> VariantV | None:
+    """What may be of several kinds in an index (a bound of a slice) or a method (its object)."""
     match value:
         case SliceV(lower, upper, step):
-            for name, part in (("lower", lower), ("upper", upper), ("step", step)):
-                if isinstance(part, VariantV):
-                    return part, _replacing(value, name)
+            return next((part for part in (lower, upper, step) if isinstance(part, VariantV)), None)
         case MethodV(VariantV() as part, _):
-            return part, _replacing(value, "object")
+            return part
         case TupleV(items):
-            for place, item in enumerate(items):
-                found = _inside(item)
-                if found is not None:
-                    return found[0], _replacing_item(value, place, found[1])
+            return next((found for found in map(_inside, items) if found), None)
     return None
-
-
-def _replacing(value: SliceV | MethodV, name: str) -> Callable[[Value], Value]:
-    return lambda option: replace(value, **{name: option})  # type: ignore[arg-type]
-
-
-def _replacing_item(value: TupleV, place: int, put: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    return lambda option: replace(value, items=(*value.items[:place], put(option), *value.items[place + 1 :]))
 
 
 def _looks_inside(op: ssa.Op, operand: ssa.Operand) -> bool:
@@ -317,87 +212,45 @@ def _looks_inside(op: ssa.Op, operand: ssa.Operand) -> bool:
     return False
 
 
-def _is_inlined(s: Context, op: ssa.Call) -> bool:
-    function = s.value(op.function)
-    return isinstance(function, ClosureV) or (
-        isinstance(function, Static) and s.looked_into(function.object) is not None
-    )
-
-
 def resolve(s: Context, let: ssa.Let, var: ssa.Var) -> Value | None:
     """The value of a statement one of whose operands may be of several kinds."""
-    env = s.frame.env
-    held, value = env[var], s.value(var)
-    if not isinstance(value, VariantV):
-        inside = _inside(value)
-        assert inside is not None
-        return _resolve_inside(s, let, var, *inside)
+    value = s.value(var)
+    if not isinstance(value, VariantV):  # a subscript or call with something in an operand that may be
+        bound = _inside(value)
+        assert bound is not None
+        parts = [tags.replaced(value, bound, option) for option in bound.options]
+        return tags.statement(s, let, bound, lambda number: tags.done_on(s, let, {var: parts[number]}))
     test = _test(s, let.op, var, value)
     if test is not None:
         return test
 
-    def done_on(option: Value) -> Value | None:
-        env[var] = option
-        try:
-            return s.single(let)
-        finally:
-            env[var] = held
+    def alone(number: int) -> Value | None:
+        return tags.done_on(s, let, {var: value.options[number]})
 
-    for number in possible(s, value):
+    def tried_alone(number: int) -> Value | None:
+        with s.loops.for_type(number):
+            return alone(number)
+
+    for number in tags.possible(s, value):
         error = _error(s, let.op, var, value.options[number])
-        if error is not None:
-            here = is_option(s, value, number)
-            s.check(s.builder.prim("not", here, type=PYBOOL), type(error).__name__, _escaped(str(error)))
-            if s.dead:
-                return NeverV()
-            learn(s, here, False)
+        if error is not None and not tags.must_not_be(s, value, number, type(error).__name__, escaped(str(error))):
+            return NeverV()
     refused: dict[int, UnsupportedError] = {}
-    for number in possible(s, value):
-
-        def alone(number: int = number) -> Value | None:
-            with s.loops.for_type(number):
-                return done_on(value.options[number])
-
-        reason = handed_back(s, alone)
+    for number in tags.possible(s, value):
+        reason = handed_back(s, partial(tried_alone, number))
+        if reason is not None and isinstance(let.op, ssa.Call):
+            return s.opaque_operation(let, reason)
         if reason is not None:
-            return s.opaque_operation(let, reason) if isinstance(let.op, ssa.Call) else done_on(boxed(s, value))
-        found = tried(s, alone, [])
+            return tags.done_on(s, let, {var: boxed(s, value)})
+        found = tried(s, partial(tried_alone, number), [])
         if isinstance(found, UnsupportedError):
             refused[number] = found
-    if len(refused) == len(possible(s, value)):
+    if len(refused) == len(tags.possible(s, value)):
         raise next(iter(refused.values()))
     for number, refusal in refused.items():
-        here = is_option(s, value, number)
-        s.check(s.builder.prim("not", here, type=PYBOOL), "Deoptimize", refusal.message)
-        if s.dead:
+        if not tags.must_not_be(s, value, number, "Deoptimize", refusal.message):
             return NeverV()
-        learn(s, here, False)
-
-    def run(option: Value) -> list[Value]:
-        result = done_on(option)
-        return [NONE if result is None else result]
-
-    results = each(s, value, run)
-    return results[0] if let.outs or isinstance(results[0], NeverV) else None
-
-
-def _resolve_inside(
-    s: Context, let: ssa.Let, var: ssa.Var, bound: VariantV, put: Callable[[Value], Value]
-) -> Value | None:
-    """The value of a subscript or call with something in an operand that may be of several kinds."""
-    env = s.frame.env
-    held = env[var]
-
-    def run(option: Value) -> list[Value]:
-        env[var] = put(option)
-        try:
-            result = s.single(let)
-        finally:
-            env[var] = held
-        return [NONE if result is None else result]
-
-    results = each(s, bound, run)
-    return results[0] if let.outs or isinstance(results[0], NeverV) else None
+    return tags.statement(s, let, value, alone)
 
 
 def _test(s: Context, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None:
@@ -410,7 +263,7 @@ def _test(s: Context, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None
     if not isinstance(other, Static) or not isinstance(other.object, str | None):
         return None
     wanted = []
-    for number in possible(s, value):
+    for number in tags.possible(s, value):
         option = value.options[number]
         if isinstance(option, Static):
             if option == other:
@@ -423,7 +276,7 @@ def _test(s: Context, op: ssa.Op, var: ssa.Var, value: VariantV) -> Value | None
         return None  # a NumPy bool
     found: ir.Operand = ir.Const(False, PYBOOL)
     for number in wanted:
-        found = s.builder.logical_or(found, is_option(s, value, number))
+        found = s.builder.logical_or(found, tags.is_option(s, value, number))
     return ScalarV(found if name in ("is", "eq") else s.builder.prim("not", found, type=PYBOOL))
 
 
@@ -490,7 +343,7 @@ def fails(s: Context, op: ssa.Op) -> bool:
         if isinstance(operand, ssa.Var) and s.value(operand) == NONE:
             error = _error(s, op, operand, NONE)
             if error is not None:
-                s.check(ir.Const(False, PYBOOL), type(error).__name__, _escaped(str(error)))
+                s.check(ir.Const(False, PYBOOL), type(error).__name__, escaped(str(error)))
                 return True
     return False
 
@@ -528,20 +381,14 @@ def _sample(value: Value) -> Any:
     raise _NoSample
 
 
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 def sole(s: Context, value: Value, message: str) -> Value:
     """For what takes None for an error: the value, which is not None."""
     if not isinstance(value, VariantV):
         return value
-    for number in possible(s, value):
+    for number in tags.possible(s, value):
         if value.options[number] == Static(None):
-            here = is_option(s, value, number)
-            s.check(s.builder.prim("not", here, type=PYBOOL), "TypeError", message)
-            learn(s, here, False)
-    return narrowed(s, value)
+            tags.must_not_be(s, value, number, "TypeError", message)
+    return tags.narrowed(s, value)
 
 
-__all__ = ["boxed", "each", "joined", "learn", "leaves", "narrowed", "resolve", "sole", "truth"]
+__all__ = ["boxed", "fails", "joined", "kind_of", "leaves", "resolve", "sole", "truth", "variant_operand"]

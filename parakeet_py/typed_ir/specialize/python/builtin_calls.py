@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
+from parakeet_py.typed_ir.specialize.message_arguments import escaped
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, tagged_scalars
 from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
 from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary
@@ -391,7 +392,7 @@ def _number_of(s: Context, kind: type, known_value: Any) -> Value:
     try:
         return lift(kind(known_value))
     except (ValueError, TypeError, OverflowError) as error:
-        s.check(ir.Const(False, PYBOOL), type(error).__name__, str(error).replace("{", "{{").replace("}", "}}"))
+        s.check(ir.Const(False, PYBOOL), type(error).__name__, escaped(str(error)))
         return NeverV()
 
 
