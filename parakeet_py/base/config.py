@@ -57,14 +57,14 @@ class Config:
     fastmath : floating point may be reassociated and assumed finite (PARAKEET_FASTMATH)
     exact : elementary functions, powers, products and all else have the bits of NumPy and Python (PARAKEET_EXACT)
     libdevice : elementary functions on GPUs are NVIDIA's, where its library is installed (PARAKEET_LIBDEVICE)
-    debug : 0 to 4, how much to tell in the log (PARAKEET_DEBUG)
+    debug : 0 to 4, how much is logged (PARAKEET_DEBUG)
     print_passes : passes after which the IR is logged (PARAKEET_PRINT, comma separated)
     stop_pass : pass after which compilation stops (PARAKEET_STOP)
     timeline : record what calls on devices do when, for `explain(...).timeline` (PARAKEET_TIMELINE)
     when : compile "now", at the first call, or when it "pays" (PARAKEET_WHEN)
     tiers : make the code of a first call quickly, and optimise it when calls have taken as long (PARAKEET_TIERS)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
-    perf : "map" or "jitdump": write names of machine code where `perf` finds them; "gdb": tell debuggers of names and
+    perf : "map" or "jitdump": write names of machine code where `perf` finds them; "gdb": announce to debuggers names and
         lines; "kernels": count the runs and the time of every kernel, for `roofline` (PARAKEET_PERF)
     """
 

@@ -232,9 +232,9 @@ blocks = collector(lambda leaf, uses: leaf is Leaf.BLOCK)
 places = collector(lambda leaf, uses: leaf is Leaf.PLACE)
 
 
-def collector_of(use: Use, leaf: Leaf = Leaf.OPERAND) -> Callable[[Any], tuple[Any, ...]]:
+def collector_of(use: Use) -> Callable[[Any], tuple[Any, ...]]:
     """A function that gives the operands with which an operator does this."""
-    return collector(lambda one, uses: one is leaf and use in uses)
+    return collector(lambda leaf, uses: leaf is Leaf.OPERAND and use in uses)
 
 
 reads, writes = collector_of(Use.READS), collector_of(Use.WRITES)

@@ -14,7 +14,7 @@ _IDLE = slice(3, 5)  # idle, waiting for a disk
 
 
 def busy_processors(seconds: float = 0.5) -> float | None:
-    """How many processors are busy while the caller sleeps for a moment; None: the system does not tell."""
+    """How many processors are busy while the caller sleeps for a moment; None: not known."""
     before = _times()
     if before is None:
         return None

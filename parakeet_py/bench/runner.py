@@ -59,7 +59,7 @@ class Settings:
     """What to measure: the columns, the input size, the threads of every peer, the seconds for all of it, the devices
     that parakeet_py runs on.
 
-    `load` is how many other processes were busy when the run began (None: the system does not tell). Thread pools that
+    `load` is how many other processes were busy when the run began (None: not known). Thread pools that
     spin at barriers, OpenMP's above all, collapse beside them: a reader must know.
     """
 

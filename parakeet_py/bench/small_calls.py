@@ -156,7 +156,7 @@ def _is_right(form: Callable[..., Any], fresh: Callable[[], list[Any]], expected
     return True
 
 
-# ---- what is told ----------------------------------------------------------------------------------------------------
+# ---- the report ----------------------------------------------------------------------------------------------------
 
 
 def summary(cells: Sequence[Cell], system: str) -> dict[str, dict[int, tuple[float, int, int]]]:

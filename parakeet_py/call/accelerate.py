@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
@@ -114,24 +114,23 @@ def _wrapper(target: Callable[..., Any]) -> types.FunctionType:
     return made
 
 
-_OPTIONS = frozenset(
-    (
-        "strict",
-        "when",
-        "tiers",
-        "threads",
-        "devices",
-        "split",
-        "deterministic",
-        "contract",
-        "fastmath",
-        "exact",
-        "engine",
-        "chunks",
-        "gather_limit",
-        "libdevice",
-    )
-)
+class Options(TypedDict, total=False):
+    """The settings that a function can have of its own."""
+
+    strict: bool
+    when: str
+    tiers: bool
+    threads: int | None
+    devices: str | None
+    split: float | None
+    deterministic: bool
+    contract: bool
+    fastmath: bool
+    exact: bool
+    engine: str
+    chunks: int | str
+    gather_limit: int | str
+    libdevice: bool
 
 
 class Accelerated(Protocol[P, R]):
@@ -197,37 +196,9 @@ def accelerate(function: staticmethod[P, R], /) -> staticmethod[P, R]: ...  # ty
 @overload
 def accelerate(function: classmethod[T, P, R], /) -> classmethod[T, P, R]: ...
 @overload
-def accelerate(
-    function: Callable[P, R],
-    /,
-    *,
-    strict: bool = ...,
-    when: str = ...,
-    tiers: bool = ...,
-    threads: int | None = ...,
-    devices: str | None = ...,
-    split: float | None = ...,
-    deterministic: bool = ...,
-    contract: bool = ...,
-    fastmath: bool = ...,
-    exact: bool = ...,
-    libdevice: bool = ...,
-) -> Accelerated[P, R]: ...
+def accelerate(function: Callable[P, R], /, **options: Unpack[Options]) -> Accelerated[P, R]: ...
 @overload
-def accelerate(
-    *,
-    strict: bool = ...,
-    when: str = ...,
-    tiers: bool = ...,
-    threads: int | None = ...,
-    devices: str | None = ...,
-    split: float | None = ...,
-    deterministic: bool = ...,
-    contract: bool = ...,
-    fastmath: bool = ...,
-    exact: bool = ...,
-    libdevice: bool = ...,
-) -> _Decorator: ...
+def accelerate(**options: Unpack[Options]) -> _Decorator: ...
 
 
 def accelerate(function: Any = None, /, **options: Any) -> Any:
@@ -274,8 +245,8 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     if options.get("exact") is False:
         del options["exact"]  # the settings may still ask for it
     for name in options:
-        if name not in _OPTIONS:
-            known = sorted(_OPTIONS)
+        if name not in Options.__annotations__:
+            known = sorted(Options.__annotations__)
             hint = settings.nearest(name, known)
             raise TypeError(f"accelerate() has no option {name!r}; {hint}the options are {', '.join(known)}")
     if options:

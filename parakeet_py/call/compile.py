@@ -148,7 +148,7 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
 def _refusal(
     error: UnsupportedError | NeedObservation, facts: Facts, function: FunctionType, args: Sequence[Any]
 ) -> Exception:
-    """What the user is told."""
+    """The error that the user gets."""
     if isinstance(error, NeedObservation):
         return error
     first = [one.error for one in facts.of(PythonMakesInstances)]

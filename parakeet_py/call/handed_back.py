@@ -17,7 +17,7 @@ code never frees it, and the call state keeps the array alive as long as compile
 When a result has another type than expected, compiled code cannot go on. If all that has happened so far can be
 replayed, the call is run by the evaluator, which does not repeat the operations but takes their results from a log.
 That is so when compiled code has only stored into memory of its own until then, and no array was given to a callee that
-might have changed it. Otherwise compiled code is told to leave: it puts together what its variables hold, and Python
+might have changed it. Otherwise compiled code leaves: it puts together what its variables hold, and Python
 does the rest of the call (`typed_ir/specialize/opaque/frame_states.py`). The next compilation knows better.
 """
 
@@ -189,7 +189,7 @@ class CallState:
         return found
 
     def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
-        """Tell compiled code, if it catches this exception of an operation."""
+        """Let compiled code go on with its handler, if it catches this exception of an operation."""
         handler = opaque.caught_by(plan.site, error)
         if handler:
             ctypes.memset(results, 0, 8 * plan.slots)

@@ -23,7 +23,7 @@ def explain(
     html: Annotated[Path | None, typer.Option(help="Write a page instead, with all stages beside the source.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
 ) -> None:
-    """Tell what the compiler makes of a function: with --args for arguments of these types, else its untyped IR."""
+    """Show what the compiler makes of a function: with --args for arguments of these types, else its untyped IR."""
     function = _load(target)
     if (show or html) and (stage or args is None):
         raise fail("a page shows all stages of one call: give --args, and no --stage")
@@ -178,7 +178,7 @@ def messages(
     code: Annotated[str | None, typer.Argument(help="One kind of message; all are listed if none is named.")] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="The whole catalogue as a page.")] = False,
 ) -> None:
-    """Tell what messages about refusals mean and what to do, with examples."""
+    """Explain what messages about refusals mean and what to do, with examples."""
     from parakeet_py.call.troubleshooting import as_list, as_text, page
     from parakeet_py.messages.lookup import entry_named
 

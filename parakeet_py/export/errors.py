@@ -1,4 +1,4 @@
-"""What users are told where something cannot be exported."""
+"""The error for what cannot be exported."""
 
 from __future__ import annotations
 

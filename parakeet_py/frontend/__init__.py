@@ -69,7 +69,7 @@ _keepers: list[Keeper] = []
 
 
 def keep_with(keeper: Keeper) -> None:
-    """Ask a keeper for functions from now on, and tell it of those it does not have."""
+    """Ask a keeper for functions from now on, and give it those it does not have."""
     _keepers.append(keeper)
 
 

@@ -69,9 +69,9 @@ class Writer:
         self.sink.append(Let(out, rhs, self.pos, reassoc))
         return out
 
-    def emit_let(self, out: Var, rhs: Rhs, reassoc: bool = False) -> None:
+    def emit_let(self, out: Var, rhs: Rhs) -> None:
         """Bind a variable that `bind` has given."""
-        self.sink.append(Let(out, rhs, self.pos, reassoc))
+        self.sink.append(Let(out, rhs, self.pos))
 
     def emit_read(self, out: Var, cell: Cell) -> None:
         self.sink.append(Let(out, Read(cell), self.pos))

@@ -152,7 +152,7 @@ def are_apart(args: Any, paths: tuple[str | int, ...]) -> bool:
 
 
 def read_field(value: Any, names: tuple[str, ...]) -> Any:
-    """The attribute of an attribute ... of a value; raises `AttributeError` where one is not held plainly."""
+    """The attribute of an attribute ... of a value; raises `AttributeError` where one is not stored plainly."""
     for name in names:
         if is_item(name):
             value = read_item(value, name)

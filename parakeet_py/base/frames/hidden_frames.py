@@ -1,4 +1,4 @@
-"""Functions that run between a caller and the user's function, without a frame that anybody sees.
+"""Functions that run between a caller and the user's function, without a visible frame.
 
 Python code can look at its callers: `sys._getframe(1)`, `warnings.warn(..., stacklevel=2)`, `inspect.stack()`, the
 `findCaller` of `logging`, the module that `namedtuple` puts its class into. While Python runs a call of an accelerated

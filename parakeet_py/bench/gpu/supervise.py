@@ -151,7 +151,7 @@ def _attempt(found: _Found, device: str, size: Size, budget: float) -> None:
 def _serve(
     there: Connection, device: str, size: Size, budget: float, names: Sequence[str], without: Collection[str]
 ) -> None:
-    """Measure, in a process of its own, and tell."""
+    """Measure, in a process of its own, and report."""
     try:
         machines = open_devices(device)
         if len(machines) != 1:

@@ -4,7 +4,7 @@ Our own column is the unmodified NumPy source under `accelerate`. The others run
 numba has up to six variants a program (object mode, parallel, with `prange`), JAX up to two, Pythran is an extension
 module made from a source with an export line, DaCe a graph that is transformed automatically.
 
-These functions run in a child process; whatever they raise is told as the reason why a system has no figure.
+These functions run in a child process; what they raise is reported as the reason why a system has no figure.
 """
 
 from __future__ import annotations

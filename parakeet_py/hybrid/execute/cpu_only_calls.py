@@ -140,7 +140,7 @@ class _Trial:
 
     @hidden
     def result(self) -> Any:
-        """The result of the call; it may be done several times, if nobody sees that."""
+        """The result of the call; it may be done several times, if that cannot be observed."""
         again = not self.plan.stored and not self.plan.hands_back
         found: dict[int, Any] = {}
         while True:

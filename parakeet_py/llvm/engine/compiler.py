@@ -244,15 +244,15 @@ def started_thread(thread: threading.Thread) -> bool:
     return True
 
 
-def emit_assembly(text: str, *, level: int = 3, vectorize: bool = True) -> str:
+def emit_assembly(text: str, *, vectorize: bool = True) -> str:
     """The assembly text of what `compile_ir` would give, to be read."""
-    with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
+    with _own_target_machine(3) as machine, _optimized(text, 3, vectorize, machine) as module:
         return machine.emitted(module, assembly=True).decode()
 
 
-def optimized_ir(text: str, *, level: int = 3, vectorize: bool = True) -> str:
+def optimized_ir(text: str, *, vectorize: bool = True) -> str:
     """The IR after LLVM's passes, to be read."""
-    with _own_target_machine(level) as machine, _optimized(text, level, vectorize, machine) as module:
+    with _own_target_machine(3) as machine, _optimized(text, 3, vectorize, machine) as module:
         return str(module)
 
 

@@ -5,7 +5,7 @@ A **map** is the text file /tmp/perf-PID.map with a line `address size name` (he
 
 A **jitdump** (Linux, tools/perf/Documentation/jitdump-specification.txt) has the machine code as well, and the line of
 the user's function: `perf record -k mono`, then `perf inject --jit`, and `perf annotate` shows instructions. It is
-`jit-PID.dump` in $JITDUMPDIR, or in the folder of temporary files; that it is mapped for execution tells perf of it.
+`jit-PID.dump` in $JITDUMPDIR, or in the folder of temporary files; that it is mapped for execution announces it to perf.
 
 A process made by fork() has files of its own, with what it has inherited.
 """
@@ -49,14 +49,14 @@ class Named(NamedTuple):
 
 
 def wanted() -> str:
-    """What is told of symbols: "map", "jitdump", "gdb", or nothing ("")."""
+    """How symbols are announced: "map", "jitdump", "gdb", or nothing ("")."""
     asked = config.current().perf
     active = getattr(sys, "is_stack_trampoline_active", None)
     return asked or ("map" if active is not None and active() else "")
 
 
 def announce(code: LoadedCode, title: Title | None = None, objects: Sequence[bytes] = ()) -> None:
-    """Tell of what has been loaded from these objects, if that is wanted."""
+    """Announce what has been loaded from these objects, if that is wanted."""
     kind = wanted()
     if not kind:
         return

@@ -284,7 +284,7 @@ _native_call: int | None = None
 
 
 def set_support(forward: int, call: int) -> None:
-    """Tell where the native code is that calls `slow` without a detour through `__call__`, and the `tp_call` for it."""
+    """Set where the native code is that calls `slow` without a detour through `__call__`, and the `tp_call` for it."""
     global _forward, _native_call
     _forward, _native_call = forward, call
     found: list[type] = [AcceleratedFunction]

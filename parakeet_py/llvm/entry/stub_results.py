@@ -271,7 +271,7 @@ class ResultWriter(GateWriter):
         return self.own("state") if self.has_state else "null"
 
     def finish(self, value: str) -> None:
-        """Give back what the call held, and return."""
+        """Release what the call has taken, and return."""
         self.give_back()
         self.put(f"ret ptr {self.settle(value)}")
 

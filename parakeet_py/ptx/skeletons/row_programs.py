@@ -202,7 +202,7 @@ class _Program:
         known.clear()
 
     def give_rows(self, one: Member, place: Sequence[Operand], found: Sequence[Operand], leads: Operand) -> None:
-        """Numbers of the row: for the threads of later passes, and in memory if somebody else reads them."""
+        """Numbers of the row: for the threads of later passes, and in memory if other operators read them."""
         lo = self.lo
         targets = [(self.arrays[out], value) for out, value in zip(one.outs, found, strict=False) if out in self.arrays]
         for out, value in zip(one.outs, found, strict=False):

@@ -197,7 +197,7 @@ class Specializer(Context):
         return made
 
     def _refused(self, error: Exception) -> Exception:
-        """What the user is told."""
+        """The error that the user gets."""
         if isinstance(error, RecursionError):
             deep = "calls or branches nested too deeply to be compiled"
             return UnsupportedError.at(self.frames[0].function, self.frame.pos, deep, "write it as a loop")
@@ -206,7 +206,7 @@ class Specializer(Context):
         return error
 
     def missing(self, what: str) -> UnsupportedError:
-        """What the user is told of a fact that is known and still asked for."""
+        """The error for a fact that is known and still asked for."""
         return UnsupportedError.at(
             self.frames[0].function, self.frame.pos, what or "the function depends on too many values"
         )

@@ -92,7 +92,7 @@ class Operations:
         c: tuple[Array, ...],
         site: Site,
     ) -> tuple[Array, ...]:
-        """A product of matrices held by warps."""
+        """A product of matrices in the registers of warps."""
         if (warp.present(lanes) != np.uint32(0xFFFFFFFF)).any():
             raise self.machine.fault(WarpError, "not all 32 lanes of the warp take part", site, lanes, 0)
         return matrix.multiply(lanes.n, shape, ab_type, cd_type, a, b, c)

@@ -32,9 +32,9 @@ class TokenStream:
             raise self.error("the text ends too early")
         return token
 
-    def peek(self, ahead: int = 1) -> Token:
-        """The token `ahead` places after the next one."""
-        return self._tokens[min(self._position + ahead, len(self._tokens) - 1)]
+    def peek(self) -> Token:
+        """The token after the next one."""
+        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
 
     def accept(self, text: str) -> bool:
         """Consume the next token if it is `text`."""

@@ -21,10 +21,10 @@ def _wrapping(kind: str) -> str:
     return f"u{size_of(kind)}"
 
 
-def _packed(c: Emitter, ptx_type: str, text: str, count: int) -> None:
+def _packed(c: Emitter, ptx_type: str, text: str) -> None:
     """An operation on both halves of 32-bit registers."""
     inner = "I2" if ptx_type == "s16x2" else "U2"
-    values = [f"halves_of({c.source(1 + k, 'u4')}, {inner})" for k in range(count)]
+    values = [f"halves_of({c.source(1 + k, 'u4')}, {inner})" for k in range(2)]
     c.write(c.operands[0], f"joined({text.format(*values)})", "u4")
 
 
@@ -36,7 +36,7 @@ def _add(c: Emitter) -> None:
         return
     sign = "+" if c.instruction.opcode == "add" else "-"
     if ptx_type in ("u16x2", "s16x2"):
-        _packed(c, ptx_type, "{} " + sign + " {}", 2)
+        _packed(c, ptx_type, "{} " + sign + " {}")
         return
     kind = _integer(ptx_type)
     if c.take("cc"):
@@ -153,7 +153,7 @@ def _extremum(c: Emitter) -> None:
     ptx_type = c.type()
     name = "minimum" if c.instruction.opcode == "min" else "maximum"
     if ptx_type in ("u16x2", "s16x2"):
-        _packed(c, ptx_type, f"np.{name}({{}}, {{}})", 2)
+        _packed(c, ptx_type, f"np.{name}({{}}, {{}})")
         return
     if is_float(ptx_type):
         emit_float_binary(c, ptx_type)

@@ -1,4 +1,4 @@
-"""Interval arithmetic of int64 primitives, in exact integers: results that leave int64 tell of an overflow."""
+"""Interval arithmetic of int64 primitives, in exact integers: results that leave int64 mean an overflow."""
 
 from __future__ import annotations
 

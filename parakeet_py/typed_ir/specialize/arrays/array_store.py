@@ -57,14 +57,10 @@ def new_array(s: Context, extents: tuple[ir.Operand, ...], dtype: str, name: str
     return ArrayV(var, extents, frozenset({s.memory.new_root()}))
 
 
-def copy_array(s: Context, array: ArrayV, dtype: str | None = None, *, order: str = "K", exact: bool = False) -> ArrayV:
-    """A new array with the same elements; order K keeps that of the array, A only Fortran order.
-
-    With `exact`, no imaginary part is lost: those elements that matter have none.
-    """
+def copy_array(s: Context, array: ArrayV, dtype: str | None = None, *, order: str = "K") -> ArrayV:
+    """A new array with the same elements; order K keeps that of the array, A only Fortran order."""
     kind = Scalar(dtype or array.dtype)
-    if not exact:
-        keep_imaginary(s, array.dtype, kind.dtype)
+    keep_imaginary(s, array.dtype, kind.dtype)
     kept = array.order == fortran(array.rank) if order == "A" else order == "K"
     own = fortran(array.rank) if order == "F" else copied_order(s.builder, array) if kept else ()
 

@@ -44,21 +44,23 @@ def view_order(base: ArrayV, sources: Sequence[int | None]) -> Order:
     return canonical([next(by_stride) if axis in known else axis for axis in range(len(sources))])
 
 
-def merged_order(b: Builder, arrays: Sequence[ArrayV], rank: int, *, joined: bool = False) -> Order:
+def merged_order(b: Builder, arrays: Sequence[ArrayV], rank: int) -> Order:
     """The order of what is made elementwise of arrays that are broadcast to `rank` axes.
 
     The rule of NumPy's iterator: an insertion sort of the axes, in which two axes change places if the first operand
-    that tells them apart has them the other way round and no other operand disagrees. Axes of extent 1 tell nothing;
-    where they end up depends on where the sort begins: with the fastest axis in the iterator, with the slowest where
-    arrays are `joined` to one (np.concatenate).
+    that tells them apart has them the other way round and no other operand disagrees.
     """
     if not any(array.order for array in arrays):
         return ()
-    return sorted_axes([stride_ranks(b, array, rank) for array in arrays], rank, joined=joined)
+    return sorted_axes([stride_ranks(b, array, rank) for array in arrays], rank)
 
 
 def sorted_axes(operands: Sequence[Sequence[int]], rank: int, *, joined: bool = False) -> Order:
-    """That order, of operands given by numbers ordered as their strides are (see `stride_ranks`)."""
+    """That order, of operands given by numbers ordered as their strides are (see `stride_ranks`).
+
+    Axes of extent 1 tell nothing; where they end up depends on where the sort begins: with the fastest axis in the
+    iterator, with the slowest where arrays are `joined` to one (np.concatenate).
+    """
     order = list(range(rank))[:: 1 if joined else -1]
     for first in range(1, rank):
         axis, place = order[first], first

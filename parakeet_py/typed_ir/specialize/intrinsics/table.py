@@ -33,9 +33,9 @@ def handles(word: Any) -> Callable[[Handler], Handler]:
     return register
 
 
-def dtype_name(s: Context, value: Value, what: str = "a dtype") -> str:
+def dtype_name(s: Context, value: Value) -> str:
     """The name of a known dtype."""
-    found = s.static(value, what)
+    found = s.static(value, "a dtype")
     try:
         name: str = np.dtype(found).name
     except TypeError as error:
