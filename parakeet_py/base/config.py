@@ -64,8 +64,8 @@ class Config:
     when : compile "now", at the first call, or when it "pays" (PARAKEET_WHEN)
     tiers : make the code of a first call quickly, and optimise it when calls have taken as long (PARAKEET_TIERS)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
-    perf : "map" or "jitdump": write names of machine code where `perf` finds them; "gdb": announce to debuggers names and
-        lines; "kernels": count the runs and the time of every kernel, for `roofline` (PARAKEET_PERF)
+    perf : "map" or "jitdump": write names of machine code where `perf` finds them; "gdb": announce names and lines to
+        debuggers; "kernels": count the runs and the time of every kernel, for `roofline` (PARAKEET_PERF)
     """
 
     threads: int | None = None

@@ -5,7 +5,7 @@ A **map** is the text file /tmp/perf-PID.map with a line `address size name` (he
 
 A **jitdump** (Linux, tools/perf/Documentation/jitdump-specification.txt) has the machine code as well, and the line of
 the user's function: `perf record -k mono`, then `perf inject --jit`, and `perf annotate` shows instructions. It is
-`jit-PID.dump` in $JITDUMPDIR, or in the folder of temporary files; that it is mapped for execution announces it to perf.
+`jit-PID.dump` in $JITDUMPDIR, or in the folder of temporary files; perf is aware of it as it is mapped for execution.
 
 A process made by fork() has files of its own, with what it has inherited.
 """
