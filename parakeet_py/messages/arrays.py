@@ -74,7 +74,10 @@ def _kind_of(array: np.ndarray[Any, Any], name: str) -> tuple[str, str]:
     if dtype.names:
         fields = ", ".join(f"{name}[{field!r}]" for field in dtype.names[:2])
         more = " and so on" if len(dtype.names) > 2 else ""
-        return f"a structured array (of {', '.join(dtype.names)})", f"pass its fields as arrays: {fields}{more}"
+        return (
+            f"a structured array (of {', '.join(dtype.names)})",
+            f"use its fields, or pass them as arrays: {fields}{more}",
+        )
     if dtype.kind in "mM":
         return f"an array of {dtype.name}", f"pass {name}.view('int64'), which is the same memory, and view the result"
     if dtype.kind == "O":

@@ -11,14 +11,22 @@ What global and closure variables hold has fields as well, which are read only; 
 Items of dicts are fields too: of Python's own dicts, under keys that are texts or ints. A field's name says what it is,
 an attribute or an item (`item_name`); `KEYS` names the tuple of all keys of a dict, in their order, `RANDOM_STATE` the
 state of one of NumPy's random generators.
+
+So are the fields of arrays of records (of a structured dtype): `p["x"]` is an array over the memory of `p`, its
+*column* (`column_name`). `RECORDS` names an array with the shape and strides of the records themselves, whose elements
+nothing reads.
 """
 
 from __future__ import annotations
 
+import operator
 import sys
 import types
 from _collections import _tuplegetter  # type: ignore[import-not-found]  # the fields of named tuples
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 _ABSENT = object()
 KEYS = "[*]"
@@ -50,6 +58,37 @@ def key_of(name: str) -> str | int:
 def is_item(name: str) -> bool:
     """Does a field's name stand for an item (or all keys) of a dict?"""
     return name.startswith("[")
+
+
+RECORDS = "{"
+
+
+def column_name(field: str) -> str:
+    """The name of a field of an array of records."""
+    return RECORDS + field
+
+
+def is_column(name: object) -> bool:
+    """Is this the name of a column, or `RECORDS`?"""
+    return isinstance(name, str) and name.startswith(RECORDS)
+
+
+def getter_of(name: str) -> Callable[[Any], Any]:
+    """What gives a column, or the array of `RECORDS`."""
+    return operator.itemgetter(name[1:]) if name != RECORDS else _places
+
+
+def _places(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.asarray(records).getfield(np.uint8)
+
+
+def read_column(value: Any, name: str) -> Any:
+    """A column of an array of records, or the array of `RECORDS`; raises `AttributeError` where there is none."""
+    if not isinstance(value, np.ndarray) or value.dtype.names is None:
+        raise AttributeError(name)
+    if name != RECORDS and name[1:] not in value.dtype.names:
+        raise AttributeError(name)
+    return getter_of(name)(value)
 
 
 _VARIABLES = {"global": 2, "cell": 2, "attribute": 3}
@@ -156,6 +195,9 @@ def read_field(value: Any, names: tuple[str, ...]) -> Any:
     for name in names:
         if is_item(name):
             value = read_item(value, name)
+            continue
+        if is_column(name):
+            value = read_column(value, name)
             continue
         if name == RANDOM_STATE:
             from parakeet_py.signature.random_states import state_of

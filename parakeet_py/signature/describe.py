@@ -18,12 +18,13 @@ from parakeet_py.signature.specs import (
 def describe_spec(spec: Spec) -> str:
     """A spec as it is written in messages: float64[2 axes, C order]."""
     match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes, mapped):
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes, mapped, aligned):
             order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
             order += f", axes in order {' '.join(map(str, axes))}" if axes else ""
             ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
             last = f", last axis of {inner}" if inner else ""
             more = ("" if writeable else ", read-only") + (", memmap" if mapped else "")
+            more += "" if aligned else ", not aligned"
             return f"{dtype}[{rank} axes{order}{ones}{last}{more}]"
         case ScalarSpec(dtype, python):
             names = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}

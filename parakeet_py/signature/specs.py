@@ -32,6 +32,7 @@ from parakeet_py.base import extensions
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import ARRAYS, DTYPES
 from parakeet_py.signature import enums
+from parakeet_py.signature.attribute_sources import RECORDS, is_column
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
 MANY_NUMBERS = 4  # longer lists of numbers are data, whose length decides nothing
@@ -47,7 +48,8 @@ Layout = Literal["C", "F", "S", "A"]
 
 @record
 class ArraySpec:
-    """An exact, native, aligned `numpy.ndarray`, or `numpy.memmap` if `mapped`.
+    """An exact, native `numpy.ndarray`, or `numpy.memmap` if `mapped`. Those of layouts C and F are `aligned`,
+    but where they have no axes longer than 1 but `inner`.
 
     Layout: C (C-contiguous), F (Fortran-contiguous and not C), S (neither, but the last axis has stride ==
     itemsize), A (none of these). `unit` says which axes have extent 1. `inner` is the extent of the last axis if
@@ -65,6 +67,7 @@ class ArraySpec:
     inner: int = 0
     order: tuple[int, ...] = ()
     mapped: bool = False
+    aligned: bool = True
 
 
 @record
@@ -101,7 +104,8 @@ class StaticSpec:
 class ObjectSpec:
     """An object whose exact type is `type`; it is passed through as it is.
 
-    It has no better spec, unless it is taken `whole`: then it is any object of the type.
+    It has no better spec, unless it is taken `whole`: then it is any object of the type, and if that is one of arrays,
+    any array of records.
     """
 
     type: type
@@ -306,8 +310,8 @@ def spec_of(value: object, depth: int = 0) -> Spec:
     """The spec of one argument.
 
     Everything machine code cannot take as it is becomes an `ObjectSpec`: subclasses of ndarray but memmap, arrays of
-    other byte order, unaligned arrays, unsupported dtypes, writeable arrays that overlap themselves, Python ints beyond
-    int64, long or deeply nested lists, subclasses of Python's own types.
+    other byte order, contiguous ones that are not aligned, unsupported dtypes, writeable arrays that overlap
+    themselves, Python ints beyond int64, long or deeply nested lists, subclasses of Python's own types.
     """
     kind = type(value)
     if kind in ARRAYS:
@@ -424,7 +428,11 @@ def is_opaque(value: object) -> bool:
 def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
     kind, dtype, flags = type(array), array.dtype, array.flags
     name = _TYPE_NUMBERS.get(dtype.num)
-    if name is None or not dtype.isnative or dtype.metadata or not flags.aligned or flags.num & _WARN_ON_WRITE:
+    if dtype.names:
+        return ObjectSpec(kind, True)
+    if name is None or not dtype.isnative or dtype.metadata or flags.num & _WARN_ON_WRITE:
+        return ObjectSpec(kind)
+    if not flags.aligned and flags.forc and not _is_tiny(array.shape):
         return ObjectSpec(kind)
     layout: Layout
     if flags.c_contiguous:
@@ -439,7 +447,15 @@ def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
     inner = shape[-1] if len(shape) > 1 and 2 <= shape[-1] <= MAX_INNER else 0
     unit = tuple(extent == 1 for extent in shape)
     order = order_of_strides(array.strides, unit) if layout in ("S", "A") else ()
-    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order, kind is np.memmap)
+    mapped = kind is np.memmap
+    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order, mapped, flags.aligned)
+
+
+def _is_tiny(shape: tuple[int, ...]) -> bool:
+    """Are there no more elements than specs know of: an `inner` axis alone is longer than 1?"""
+    return all(extent == 1 for extent in shape[:-1]) and (
+        shape[-1:] in ((), (1,)) or (len(shape) > 1 and 2 <= shape[-1] <= MAX_INNER)
+    )
 
 
 def order_of_strides(strides: Sequence[int], unit: Sequence[bool]) -> tuple[int, ...]:
@@ -546,22 +562,59 @@ def with_pairs(signature: Signature, values: Sequence[object]) -> Signature:
     """A signature with the overlap of the arrays among these values, those of parameters and then of hidden ones."""
     plain = Signature(signature.params, signature.hidden)
     found = _leaf_specs(plain)
-    pairs = _writeable_pairs(found)
+    of_records = columns_of(plain)
+    shapes = frozenset(leaf for leaf, (_, name) in of_records.items() if name == RECORDS)
+    pairs = _writeable_pairs(found, shapes)
     if not pairs:
         return plain
     paired = sorted({index for pair in pairs for index in pair})
     arrays: Any = _values_at([found[index][0] for index in paired], values)
     arrays = [array if type(array) in ARRAYS else stand_in.of(array) for array in arrays]
     extents = dict(zip(paired, map(extent_of, arrays), strict=True))
-    disjoint = not any(_meet(extents[i], extents[j]) for i, j in pairs)
+    by_leaf = dict(zip(paired, arrays, strict=True))
+
+    def meet(i: int, j: int) -> bool:
+        if i in of_records and j in of_records and of_records[i][0] == of_records[j][0]:
+            records: Any = values[of_records[i][0]]
+            if not overlaps_itself(records):
+                return _columns_meet(by_leaf[i], by_leaf[j], records.ndim)
+        return _meet(extents[i], extents[j])
+
+    disjoint = not any(meet(i, j) for i, j in pairs)
     return Signature(plain.params, plain.hidden, disjoint, pairs)
 
 
-def _writeable_pairs(found: Sequence[tuple[tuple[int, ...], LeafSpec]]) -> tuple[tuple[int, int], ...]:
+def columns_of(signature: Signature) -> dict[int, tuple[int, str]]:
+    """The leaves that are columns: of which argument (hidden ones come last), an array of records, and by what name."""
+    places: dict[Source, int] = {("field", index): index for index in range(len(signature.params))}
+    places |= {hidden.source: len(signature.params) + index for index, hidden in enumerate(signature.hidden)}
+    if not any(is_column(source[-1]) for source in places):
+        return {}
+    sources = {place: source for source, place in places.items()}
+    found = {}
+    for leaf, (path, _) in enumerate(_leaf_specs(signature)):
+        source = sources[path[0]]
+        if is_column(source[-1]):
+            found[leaf] = places[source[:-1]], str(source[-1])
+    return found
+
+
+def _columns_meet(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], rank: int) -> bool:
+    """Do two columns of records that do not overlap share memory? They do if those of the first record do."""
+    if not left.size or not right.size:
+        return False
+    first: Any = (*(0,) * rank, ...)  # a view also where no axis is left
+    return _meet(extent_of(left[first]), extent_of(right[first]))
+
+
+def _writeable_pairs(
+    found: Sequence[tuple[tuple[int, ...], LeafSpec]], unread: frozenset[int]
+) -> tuple[tuple[int, int], ...]:
+    """All pairs of array leaves of which one is writeable, but for those whose elements are not read."""
     arrays = [
         (index, spec)
         for index, (path, spec) in enumerate(found)
-        if isinstance(spec, ArraySpec) and path[-1] != AS_ARRAY
+        if isinstance(spec, ArraySpec) and path[-1] != AS_ARRAY and index not in unread
     ]
     return tuple(
         (i, j)

@@ -40,6 +40,7 @@ from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.resident_arguments import Residents
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
 from parakeet_py.signature.results import result_leaves
+from parakeet_py.signature.specs import ArraySpec, columns_of, leaves
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -200,7 +201,8 @@ def _call(
     except NotObservedError:
         return residents.by_python(hidden(lambda args: dispatcher.evaluate(args, dispatcher.signature(args))), args)
     target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
-    if compiled.typed.procedures or compiled.specialization.shared_with_python:
+    on_cpu = compiled.specialization.shared_with_python or _is_interleaved(compiled.signature)
+    if compiled.typed.procedures or on_cpu:
         return residents.by_python(partial(config.on_cpu, target), args)
     leaves = values_of(compiled, args)
     device = team.alone
@@ -218,6 +220,12 @@ def _call(
         if seen is not None:
             repeated_of(dispatcher).remember(dispatcher.config(), seen, compiled)
     return result
+
+
+def _is_interleaved(signature: Signature) -> bool:
+    """Are there columns of records, whose gaps are other columns, or arrays that are not aligned?"""
+    arrays = (leaf.spec for leaf in leaves(signature))
+    return bool(columns_of(signature)) or any(isinstance(one, ArraySpec) and not one.aligned for one in arrays)
 
 
 @hidden

@@ -224,12 +224,14 @@ def load_element(f: FunctionText, dtype: str, place: str, metadata: str) -> Valu
     if is_complex(dtype):
         part = real_dtype(dtype)
         kind, size = MEMORY_TYPE[part], itemsize(part)
+        align = 1 if f.module.unaligned else size
         second = f.moved(place, "i8", str(size))
         return (
-            f.value(f"load {kind}, {f.pointer(place)}, align {size}{metadata}"),
-            f.value(f"load {kind}, {f.pointer(second)}, align {size}{metadata}"),
+            f.value(f"load {kind}, {f.pointer(place)}, align {align}{metadata}"),
+            f.value(f"load {kind}, {f.pointer(second)}, align {align}{metadata}"),
         )
-    value = f.value(f"load {MEMORY_TYPE[dtype]}, {f.pointer(place)}, align {itemsize(dtype)}{metadata}")
+    align = 1 if f.module.unaligned else itemsize(dtype)
+    value = f.value(f"load {MEMORY_TYPE[dtype]}, {f.pointer(place)}, align {align}{metadata}")
     return f.value(f"icmp ne i8 {value}, 0") if dtype == "bool" else value
 
 
@@ -238,13 +240,15 @@ def store_element(f: FunctionText, dtype: str, place: str, value: Value, metadat
     if is_complex(dtype):
         part = real_dtype(dtype)
         kind, size = MEMORY_TYPE[part], itemsize(part)
+        align = 1 if f.module.unaligned else size
         second = f.moved(place, "i8", str(size))
-        f.effect(f"store {kind} {value[0]}, {f.pointer(place)}, align {size}{metadata}")
-        f.effect(f"store {kind} {value[1]}, {f.pointer(second)}, align {size}{metadata}")
+        f.effect(f"store {kind} {value[0]}, {f.pointer(place)}, align {align}{metadata}")
+        f.effect(f"store {kind} {value[1]}, {f.pointer(second)}, align {align}{metadata}")
         return
     if dtype == "bool":
         value = f.value(f"zext i1 {value} to i8")
-    f.effect(f"store {MEMORY_TYPE[dtype]} {value}, {f.pointer(place)}, align {itemsize(dtype)}{metadata}")
+    align = 1 if f.module.unaligned else itemsize(dtype)
+    f.effect(f"store {MEMORY_TYPE[dtype]} {value}, {f.pointer(place)}, align {align}{metadata}")
 
 
 # ---- new descriptors -------------------------------------------------------------------------------------------------

@@ -91,6 +91,7 @@ class ModuleText:
     locations : where in the source instructions come from, if the text is to be read beside it
     blas : finds the library that matrix products call; gives None where they are to be loops
     clocks : where `clock_gettime` is, in this process, the number of the clock, and where the table of timed kernels is
+    unaligned : elements may lie at any address, as columns of packed records do
     """
 
     host: HostInfo
@@ -100,6 +101,7 @@ class ModuleText:
     locations: Locations | None = None
     blas: Finding = of_numpy
     clocks: tuple[int, int, int] | None = None
+    unaligned: bool = False
     symbols: dict[str, None] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     _declarations: dict[str, str] = field(default_factory=dict)

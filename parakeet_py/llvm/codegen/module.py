@@ -79,7 +79,7 @@ def generate(
     """
     flags = "fast " if fastmath else "contract " if contract else ""
     checks = Checks(max(1, len(function.failures))) if checked else None
-    module = ModuleText(host, flags, checks=checks, locations=locations, blas=find_blas, clocks=clocks)
+    module = ModuleText(host, flags, checks=checks, locations=locations, blas=find_blas, clocks=clocks, unaligned=True)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
     library: list[tuple[str, tuple[str, ...]]] = []
@@ -126,7 +126,7 @@ def _of_library(
 
     key = (id(procedure), host, flags, find_blas)
     if key not in _known:
-        module = ModuleText(host, flags, blas=find_blas)
+        module = ModuleText(host, flags, blas=find_blas, unaligned=True)
         calls.define(procedure, Unit(procedure, module, library=caller.library), "")
         _known[key] = (procedure, (module.text(), tuple(module.symbols)))
     return _known[key][1]

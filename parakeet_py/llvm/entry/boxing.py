@@ -72,6 +72,7 @@ EXPORTS = (
     "gate.field",
     "gate.item",
     "gate.random_state",
+    "gate.derived",
     "gate.keys",
     "gate.opaque",
     "gate.fail",

@@ -30,7 +30,16 @@ from parakeet_py.llvm.engine.perf_symbols import Title
 from parakeet_py.llvm.entry import boxing, callable_type
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime
-from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, class_named, is_item, key_of, variable_of
+from parakeet_py.signature.attribute_sources import (
+    KEYS,
+    RANDOM_STATE,
+    class_named,
+    getter_of,
+    is_column,
+    is_item,
+    key_of,
+    variable_of,
+)
 from parakeet_py.signature.describe import describe_spec
 from parakeet_py.signature.object_assembly import Assembled
 from parakeet_py.signature.patches import Read, Versions
@@ -214,6 +223,8 @@ def gate_symbols(
 
 def _name_object(name: str) -> object:
     """What a field is found by: an attribute's name, a dict's key, or a function."""
+    if is_column(name):
+        return getter_of(name)
     if name == RANDOM_STATE:
         from parakeet_py.signature.random_states import state_of
 

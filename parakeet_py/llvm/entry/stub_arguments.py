@@ -14,7 +14,7 @@ import numpy as np
 from parakeet_py.base.types import ARRAYS, itemsize
 from parakeet_py.llvm.entry.stub_writer import Extent, GateWriter
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
-from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, SIZE, is_item, variable_of
+from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, SIZE, is_column, is_item, variable_of
 from parakeet_py.signature.specs import (
     MANY_NUMBERS,
     MAX_INNER,
@@ -30,11 +30,13 @@ from parakeet_py.signature.specs import (
     StaticSpec,
     TextSpec,
     TupleSpec,
+    columns_of,
     is_plain,
     leaf_slots,
 )
 
 CHECKED_TYPES = (*ARRAYS, list, tuple)  # may be an `ObjectSpec` or something better, depending on the value
+_OF_RECORDS = np.dtype([("x", "u1")]).num
 _PYTHON_TYPES = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
 
 
@@ -60,6 +62,7 @@ class ArgumentWriter(GateWriter):
             self.checkpoint()
         for index, hidden in enumerate(signature.hidden):
             if not self.facts(index):
+                self.place = len(signature.params) + index
                 self.take(self.hidden(index), hidden.spec, f"hidden.{index}", True)
             self.checkpoint()
         self.overlaps()
@@ -140,6 +143,10 @@ class ArgumentWriter(GateWriter):
                 if spec.type is int and not spec.whole:
                     self.checkpoint()
                     self.long(value, "ne")
+                if spec.whole and spec.type in ARRAYS:
+                    self.checkpoint()
+                    number = self.field(self.field(value, Layout.DESCR), Layout.TYPE_NUM, "i32")
+                    self.need(self.let(f"icmp eq i32 {number}, {_OF_RECORDS}"))
                 self.store_slot("ptr", value)
                 self.leaf += 1
                 if pinned:
@@ -348,7 +355,7 @@ class ArgumentWriter(GateWriter):
                 self.need(self.let(f"xor i1 {self.let(call)}, true"))
             self.stride_order(strides, spec)
         data = self.field(value, Layout.DATA)
-        self.arrays[self.leaf] = value
+        self.arrays[self.leaf], self.specs[self.leaf] = value, spec
         self.store_slot("ptr", value)
         self.store_slot("ptr", data)
         for number in (*dims, *strides):
@@ -385,7 +392,7 @@ class ArgumentWriter(GateWriter):
 
     def array_flags(self, value: str, spec: ArraySpec) -> str:
         mask = Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE | Flags.C
-        wanted = Flags.ALIGNED | (Flags.WRITEABLE if spec.writeable else 0)
+        wanted = (Flags.ALIGNED if spec.aligned else 0) | (Flags.WRITEABLE if spec.writeable else 0)
         if spec.layout == "C":
             wanted |= Flags.C
         else:
@@ -434,8 +441,11 @@ class ArgumentWriter(GateWriter):
     def overlaps(self) -> None:
         """Extents that must not meet, or of which some must. Arrays without elements meet nothing."""
         meets = []
+        of_records = columns_of(self.signature)
         for i, j in self.signature.pairs:
             left, right = self.extents[i], self.extents[j]
+            if i in of_records and j in of_records and of_records[i][0] == of_records[j][0]:
+                left, right = self.of_first_records(i, j)
             conditions = [
                 self.let(f"icmp ult i64 {left.low}, {right.high}"),
                 self.let(f"icmp ult i64 {right.low}, {left.high}"),
@@ -452,6 +462,31 @@ class ArgumentWriter(GateWriter):
         for met in meets[1:]:
             some = self.let(f"or i1 {some}, {met}")
         self.need(self.let(f"xor i1 {some}, true") if self.signature.disjoint else some)
+
+    def of_first_records(self, i: int, j: int) -> tuple[Extent, Extent]:
+        """What two columns of the same records span of the first one, which is enough to see whether they overlap; of
+        records that overlap themselves, all that the columns span."""
+        records = self.records[i]
+        rank = self.field(records, Layout.NDIM, "i32")
+        size = self.field(self.field(records, Layout.DESCR), Layout.ITEMSIZE, "i64")
+        dims, strides = self.field(records, Layout.DIMS), self.field(records, Layout.STRIDES)
+        wide = self.let(f"sext i32 {rank} to i64")
+        overlap = self.let(f"call i1 @gate.overlaps_itself(i64 {wide}, ptr {dims}, ptr {strides}, i64 {size})")
+        made = []
+        for leaf in (i, j):
+            whole, spec, array = self.extents[leaf], self.specs[leaf], self.arrays[leaf]
+            low = self.let(f"ptrtoint ptr {self.field(array, Layout.DATA)} to i64")
+            high = self.let(f"add i64 {low}, {itemsize(spec.dtype)}")
+            dims_at, strides_at = self.field(array, Layout.DIMS), self.field(array, Layout.STRIDES)
+            for axis in range(spec.rank):
+                dim, stride = (self.field(place, 8 * axis, "i64") for place in (dims_at, strides_at))
+                span = self.let(f"mul i64 {self.let(f'sub i64 {dim}, 1')}, {stride}")
+                inside = self.let(f"icmp sge i32 {axis}, {rank}")
+                high = self.let(f"add i64 {high}, {self.let(f'select i1 {inside}, i64 {span}, i64 0')}")
+            low = self.let(f"select i1 {overlap}, i64 {whole.low}, i64 {low}")
+            high = self.let(f"select i1 {overlap}, i64 {whole.high}, i64 {high}")
+            made.append(Extent(low, high, whole.elements))
+        return made[0], made[1]
 
     def facts(self, index: int) -> bool:
         """Check what a hidden argument that has no object says of others; False if it has one."""
@@ -480,6 +515,14 @@ class ArgumentWriter(GateWriter):
         for place, (name, object_) in enumerate(zip(names, own, strict=True)):
             if kind == "method" and place == len(names) - 1:
                 value = self.field(value, Layout.TYPE)
+            if is_column(name):
+                self.records[self.leaf] = value
+                value = self.let(f"call ptr @gate.derived(ptr {value}, ptr {self.own(object_)})")
+                self.put(f"store ptr {value}, ptr {self.at('%columns', 8 * self.columns)}")
+                self.columns += 1
+                self.need(self.let(f"icmp ne ptr {value}, null"))
+                self.checkpoint()
+                continue
             read = "random_state" if name == RANDOM_STATE else "item" if is_item(str(name)) else "field"
             value = self.let(f"call ptr @gate.{read}(ptr {value}, ptr {self.own(object_)})")
             self.need(self.let(f"icmp ne ptr {value}, null"))

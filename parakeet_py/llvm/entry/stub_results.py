@@ -273,7 +273,15 @@ class ResultWriter(GateWriter):
     def finish(self, value: str) -> None:
         """Release what the call has taken, and return."""
         self.give_back()
+        self.drop_columns()
         self.put(f"ret ptr {self.settle(value)}")
+
+    def drop_columns(self) -> None:
+        """Drop the objects that hidden arguments are and only the call holds."""
+        for place in range(self.columns if self.checked else 0):
+            self.put(f"call void @gate.take(ptr {self.field('%columns', 8 * place)})")
+        if self.columns:
+            self.put(f"call void @gate.drop(ptr %columns, i64 {self.columns})")
 
     def give_back(self) -> None:
         """Free what is left of the call's memory, and drop its state and what it has pinned."""

@@ -131,6 +131,12 @@ def random_state(generator: ptr, function: ptr) -> ptr:
     Py_DecRef(state)
     return state
 
+# What a function gives for an object, a new reference, or null.
+def derived(object: ptr, function: ptr) -> ptr:
+    arguments = alloca(ptr)
+    arguments.ptr = object
+    return or_clear(PyObject_Vectorcall(function, arguments, 1, null))
+
 # Are the keys of a dict these (a tuple of texts and ints), in this order?
 def keys(dict: ptr, expected: ptr) -> i1:
     place = alloca(i64)

@@ -56,6 +56,7 @@ declare ptr @gate.global(ptr, ptr, ptr)
 declare ptr @gate.field(ptr, ptr)
 declare ptr @gate.item(ptr, ptr)
 declare ptr @gate.random_state(ptr, ptr)
+declare ptr @gate.derived(ptr, ptr)
 declare i1 @gate.keys(ptr, ptr)
 declare i1 @gate.opaque(ptr, ptr)
 declare void @gate.fail(ptr, ptr, ptr)
@@ -297,6 +298,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.lines.append("raise:")
         self.finish("null")
         self.lines.append("miss:")
+        self.drop_columns()
         record = self.field(self.own("next"), 0)
         code, object_ = self.field(record, 0), self.field(record, 8)
         following = self.let(f"tail call ptr {code}(ptr {object_}, ptr %args, i64 %nargsf, ptr %names)")
@@ -306,7 +308,10 @@ class _Gate(ArgumentWriter, ResultWriter):
 
     def head(self) -> list[str]:
         arrays = sum(leaf.kind == "array" for leaf in result_leaves(self.result))
-        cleared = ("ctx", "results", "objects", "kept") if self.checked else ()  # `unsafe` may be reached early
+        cleared: tuple[str, ...] = (
+            ("ctx", "results", "objects", "kept") if self.checked else ()
+        )  # `unsafe` may be reached early
+        cleared += ("columns",) if self.columns else ()
         sizes = {
             "ctx": Context.SIZE // 8,
             "arguments": argument_slots(self.signature),
@@ -316,6 +321,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             "overflow": 1,
             "kept": len(self.kept),
             "mxcsr": 1,
+            "columns": self.columns,
         }
         return [
             f"define ptr @{self.name}(ptr %self, ptr %args, i64 %nargsf, ptr %names) nounwind noinline optnone {{",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from parakeet_py.llvm.entry.stub_support import increment_ir
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.signature.results import Result
-from parakeet_py.signature.specs import ListSpec, Signature, TextSpec
+from parakeet_py.signature.specs import ArraySpec, ListSpec, Signature, TextSpec
 
 
 class Extent:
@@ -40,9 +40,12 @@ class GateWriter:
         self.long_lists: list[tuple[str, ListSpec | TextSpec, int]] = []  # with the first slot of their leaf
         self.made: list[str] = []  # arrays of their items
         self.arrays: dict[int, str] = {}  # the objects of array leaves
+        self.specs: dict[int, ArraySpec] = {}
         self.kept: tuple[int, ...] = ()  # leaves whose contents are copied before the call
         self.checks: list[str] = []
         self.built = 0  # entries of %objects
+        self.columns = 0  # entries of %columns: new objects that hidden arguments are
+        self.records: dict[int, str] = {}  # of array leaves that are columns: the arrays of records
         self.numeric = False  # does NumPy's error state matter?
         self.warns = False  # are floating-point flags reported?
         self.watched = 0  # modules whose names must not have been replaced

@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.specialize.values import (
     MessageV,
     MethodV,
     RangeV,
+    RecordV,
     ScalarV,
     SliceV,
     SuperV,
@@ -219,6 +220,11 @@ FORMS |= {
     RangeV: Form(
         lambda one: (one.start, one.stop, one.step),
         lambda one, parts: RangeV(parts[0], parts[1], parts[2], parallel=one.parallel),
+    ),
+    RecordV: Form(
+        lambda one: (one.index,),
+        lambda one, parts: RecordV(one.records, parts[0]),
+        lambda one: one.records,
     ),
     MethodV: Form(lambda one: (one.object,), lambda one, parts: MethodV(parts[0], one.name), lambda one: one.name),
     ClosureV: Form(

@@ -63,8 +63,9 @@ if TYPE_CHECKING:
 def parameter(s: Context, spec: Spec, index: int) -> Value:
     """The value of an argument; its leaves become parameters of the typed function."""
     match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable, inner, order, mapped):
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, order, mapped, aligned):
             s.arguments.has_memmaps |= mapped
+            s.arguments.has_unaligned |= not aligned
             var = _leaf(s, Array(dtype, rank, layout), index, f"a{index}")
             extents = tuple(ONE if one else s.dim(var, axis) for axis, one in enumerate(unit))
             if inner:

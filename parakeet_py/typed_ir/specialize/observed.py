@@ -20,6 +20,8 @@ def normalized(spec: Spec) -> Spec:
     match spec:
         case ArraySpec(mapped=True):
             return ObjectSpec(np.memmap, True)
+        case ArraySpec(aligned=False):
+            return ObjectSpec(np.ndarray)
         case ArraySpec(dtype, rank, layout, _, writeable):
             return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
         case TupleSpec(kind="range"):

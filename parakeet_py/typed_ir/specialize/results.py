@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYINT, Array, Scalar
+from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.object_assembly import Assembled
 from parakeet_py.signature.results import (
     Result,
@@ -49,6 +50,7 @@ from parakeet_py.typed_ir.specialize.values import (
     NeverV,
     ObjectV,
     RangeV,
+    RecordV,
     RefV,
     ScalarV,
     SliceV,
@@ -132,6 +134,8 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
             return ResultListOf(leaf(array.var, "array", array.dtype, False, array.rank), of_numpy)
         case Static(obj):
             return ResultStatic(obj)
+        case RecordV():
+            raise s.unsupported(UNUSUAL_ARRAY)
         case NeverV() if s.dead:
             return ResultStatic(None)
     raise s.unsupported(f"a function cannot return {s.describe(value)}")

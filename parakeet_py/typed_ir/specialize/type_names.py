@@ -20,6 +20,7 @@ _NOUNS = {
     values.ClosureV: "function",
     values.MethodV: "method",
     values.RangeV: "range",
+    values.RecordV: "record of an array",
     values.ComprehensionV: "comprehension",
     values.GeneratorV: "generator",
     values.ErrorV: "exception",

@@ -329,6 +329,15 @@ class RangeV:
 
 
 @record
+class RecordV:
+    """Records of an argument, by an index of integers and slices: a view, whose fields are read and stored where the
+    columns of the argument are."""
+
+    records: ObjectV
+    index: Value
+
+
+@record
 class IteratorV:
     """zip, enumerate, reversed over values; `kind` names which. enumerate's first item is its start."""
 
@@ -409,6 +418,7 @@ Value = (
     | ClosureV
     | MethodV
     | RangeV
+    | RecordV
     | IteratorV
     | ComprehensionV
     | GeneratorV

@@ -92,7 +92,6 @@ def test_read_only_arrays_have_a_spec_of_their_own() -> None:
         np.zeros(3, "U3"),
         np.zeros(3, "M8[s]"),
         np.zeros(3, np.longlong if np.dtype(np.longlong).num != np.dtype(np.int64).num else np.longdouble),
-        np.zeros(3, RECORD),
         np.zeros(3, np.dtype("f8", metadata={"unit": "m"})),
         np.matrix([1.0]),
         np.ma.zeros(3),

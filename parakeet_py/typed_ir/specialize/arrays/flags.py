@@ -36,6 +36,8 @@ def flag_at(s: Context, array: ArrayV, key: object) -> Value:
 def array_flag(s: Context, array: ArrayV, name: str) -> Value:
     """a.flags.name"""
     b = s.builder
+    if name in ("aligned", "behaved") and s.arguments.has_unaligned:
+        raise s.unsupported(f"the flag {name} of arrays some of which are not aligned")
     match name:
         case "writeable" | "behaved":
             return _known(not array.readonly)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base.types import PYBOOL, PYINT, is_integer
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
+from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing, record_arrays
 from parakeet_py.typed_ir.specialize.arrays.flags import flag_at
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import (
@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.specialize.values import (
     NeverV,
     ObjectV,
     RangeV,
+    RecordV,
     RefV,
     ScalarV,
     SliceV,
@@ -255,6 +256,8 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
             return lift(text[s.static(index, "an index of a string")])
         case ObjectV() if (found := dict_items.item(s, value, index)) is not None:
             return found
+        case ObjectV() | RecordV() if (found := record_arrays.subscript(s, value, index)) is not None:
+            return found
         case MethodV(ArrayV() as array, "flat"):
             return s.call_library("flat_read", [array, index])
         case MethodV(ArrayV() as array, "flags"):
@@ -335,6 +338,8 @@ def set_item(s: Context, target: Value, index: Value, value: Value) -> None:
         return
     if isinstance(target, InstanceV | RefV | ItemV) and instances.has(target, "__setitem__"):
         instances.special(s, target, "__setitem__", [index, value])
+        return
+    if isinstance(target, ObjectV | RecordV) and record_arrays.set_item(s, target, index, value):
         return
     if isinstance(target, ObjectV):
         if dict_items.set_item(s, target, index, value):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
 from parakeet_py.signature.specs import text_of
 from parakeet_py.typed_ir import ir
@@ -24,6 +25,7 @@ from parakeet_py.typed_ir.specialize.values import (
     MethodV,
     ObjectV,
     RangeV,
+    RecordV,
     RefV,
     ScalarV,
     SliceV,
@@ -93,6 +95,8 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             ):
                 return template_of(s, tagged_unions.boxed(s, value), leaves)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
+        case RecordV():
+            raise s.unsupported(UNUSUAL_ARRAY)
         case ClosureV():
             return _closure_template(s, value, leaves)
         case MessageV(template, args) if args:

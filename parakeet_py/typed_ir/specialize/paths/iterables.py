@@ -9,7 +9,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ONE, ZERO
-from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays import indexing, record_arrays
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import strings
 from parakeet_py.typed_ir.specialize.forms import form_of
@@ -24,7 +24,9 @@ from parakeet_py.typed_ir.specialize.values import (
     IteratorV,
     MessageV,
     MethodV,
+    ObjectV,
     RangeV,
+    RecordV,
     ScalarV,
     Static,
     TextV,
@@ -96,6 +98,9 @@ def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Ope
             return ZERO, size, ONE, lambda index: s.call_library("flat_item", [array, ScalarV(index)])
         case ArrayV() as whole:
             return ZERO, whole.extents[0], ONE, lambda index: indexing.read(s, whole, ScalarV(index))
+        case ObjectV() if (shape := record_arrays.shape_of(s, iterable)) is not None and shape.rank:
+            records = iterable
+            return ZERO, shape.extents[0], ONE, lambda index: RecordV(records, ScalarV(index))
         case IteratorV("enumerate", (first, inner)):
             length, item_at = positions(s, inner)
             assert isinstance(first, ScalarV)

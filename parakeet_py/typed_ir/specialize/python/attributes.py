@@ -24,7 +24,7 @@ from parakeet_py.signature.attribute_sources import (
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize import messages
-from parakeet_py.typed_ir.specialize.arrays import shape_changes
+from parakeet_py.typed_ir.specialize.arrays import record_arrays, shape_changes
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.flags import array_flag
 from parakeet_py.typed_ir.specialize.arrays.strided import stride_of, strided, strides_shown
@@ -56,6 +56,7 @@ from parakeet_py.typed_ir.specialize.values import (
     NeverV,
     ObjectV,
     RangeV,
+    RecordV,
     RefV,
     ScalarV,
     SliceV,
@@ -103,6 +104,8 @@ def attribute(s: Context, value: Value, name: str) -> Value:
             return {"start": lower, "stop": upper, "step": step}[name]
         case RangeV(start, stop, step) if name in ("start", "stop", "step"):
             return {"start": start, "stop": stop, "step": step}[name]
+        case ObjectV() | RecordV() if (found := record_arrays.attribute(s, value, name)) is not None:
+            return found
         case ObjectV():
             return _object_attribute(s, value, name)
         case ErrorV(_, str() as message, args) if name == "args":
@@ -155,6 +158,8 @@ def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
         return
     if instances.is_instance(value):
         instances.set_attribute(s, value, name, new)
+        return
+    if isinstance(value, ObjectV | RecordV) and record_arrays.set_attribute(s, value, name, new):
         return
     known = known_object(s, value) if isinstance(value, ObjectV) else None
     if known is not None and known[1][0] == "field":

@@ -17,7 +17,7 @@ from parakeet_py.frontend.desugar import lru_cache
 from parakeet_py.signature.attribute_sources import in_class
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize import messages
-from parakeet_py.typed_ir.specialize.arrays import convert, views
+from parakeet_py.typed_ir.specialize.arrays import convert, record_arrays, views
 from parakeet_py.typed_ir.specialize.arrays.elementwise import scalar_operand
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
@@ -88,6 +88,9 @@ def _len(s: Context, value: Value) -> Value:
         case RangeV():
             return ScalarV(iterables.range_length(s, value))
         case ObjectV():
+            shape = record_arrays.shape_of(s, value)
+            if shape is not None:
+                return _len(s, shape)
             fields = named_tuples.named_fields(s, value)
             if fields is None:
                 raise s.hand_back("len of an object")

@@ -1,0 +1,138 @@
+"""Arrays of records (of a structured dtype) that are arguments, or held by arguments and variables.
+
+An array of records stays an object; each field that the function reads is a hidden argument, an ordinary array over the
+memory of the records (`attribute_sources.column_name`). Columns of one array of records share their leading extents,
+those of `RECORDS`, and no memory. `p[i]` is a `RecordV`, whose fields are elements of columns when they are read; it is
+a view for NumPy, too, but where an index is an array or a mask, which is left to Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parakeet_py.messages.arrays import UNUSUAL_ARRAY
+from parakeet_py.signature.attribute_sources import RECORDS, column_name, is_column
+from parakeet_py.signature.specs import ObjectSpec, Source
+from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    ObjectV,
+    RecordV,
+    ScalarV,
+    SliceV,
+    Static,
+    TupleV,
+    Unknown,
+    Value,
+    known,
+)
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.context import Context
+
+ALL = Static(Ellipsis)
+
+
+def source_of(s: Context, value: Value) -> Source | None:
+    """Where an array of records is read from; None of other values."""
+    found = known_object(s, value) if isinstance(value, ObjectV) else None
+    if found is None or not isinstance(value, ObjectV) or not issubclass(found[0], np.ndarray):
+        return None
+    spec = s.arguments.spec(s.arguments.leaf_param[value.var])
+    of_records = isinstance(spec, ObjectSpec) and (spec.whole or spec.type is np.recarray)
+    return found[1] if of_records else None
+
+
+def shape_of(s: Context, value: Value) -> ArrayV | None:
+    """An array that has the shape of an array of records; None of other values."""
+    source = source_of(s, value)
+    return None if source is None else _taken(s, source, RECORDS)
+
+
+def subscript(s: Context, value: Value, index: Value) -> Value | None:
+    """value[index]: a field, or some of the records; None if it is neither."""
+    if isinstance(value, RecordV):
+        found = _column(s, value.records, index)
+        if found is None:
+            raise s.unsupported(UNUSUAL_ARRAY)
+        return indexing.read(s, found, value.index)
+    shape = shape_of(s, value) if isinstance(value, ObjectV) and _is_basic(index) else None
+    if shape is not None and isinstance(value, ObjectV):
+        indexing.read(s, shape, index)  # is it in range?
+        return RecordV(value, index)
+    return _column(s, value, index)
+
+
+def set_item(s: Context, value: Value, index: Value, new: Value) -> bool:
+    """value[index] = new, of a field; False if it is none."""
+    records, places = (value.records, value.index) if isinstance(value, RecordV) else (value, ALL)
+    found = _column(s, records, index)
+    if found is None and isinstance(value, RecordV):
+        raise s.unsupported(UNUSUAL_ARRAY)
+    if found is None:
+        return False
+    if not (isinstance(new, ArrayV) and new.var is found.var):  # else `p["x"] += 1` has changed it in place
+        indexing.write(s, found, places, new)
+    return True
+
+
+def attribute(s: Context, value: Value, name: str) -> Value | None:
+    """value.name, of an array of records or some of its records; None if that is left to Python."""
+    records = value.records if isinstance(value, RecordV) else value
+    if name in ("shape", "size", "ndim") and isinstance(value, ObjectV):
+        shape = shape_of(s, value)
+        return None if shape is None else s.attribute(shape, name)
+    known_as = known_object(s, records) if isinstance(records, ObjectV) else None
+    if known_as is None or known_as[0] is not np.recarray or hasattr(np.recarray, name):
+        return None
+    return subscript(s, value, Static(name))
+
+
+def set_attribute(s: Context, value: Value, name: str, new: Value) -> bool:
+    """value.name = new, of a field of a `numpy.recarray`; False if it is none."""
+    records = value.records if isinstance(value, RecordV) else value
+    found = known_object(s, records) if isinstance(records, ObjectV) else None
+    if found is None or found[0] is not np.recarray or hasattr(np.recarray, name):
+        return False
+    return set_item(s, value, Static(name), new)
+
+
+def _column(s: Context, value: Value, index: Value) -> ArrayV | None:
+    """The column of an array of records under a name that is known."""
+    source = source_of(s, value)
+    try:
+        name = known(index)
+    except Unknown:
+        return None
+    if source is None or type(name) is not str:
+        return None
+    column = _taken(s, source, column_name(name))
+    others = [one for one in s.arguments.hidden if one[:-1] == source and is_column(one[-1])]
+    if column is None or len(others) == 1:
+        return column
+    shape = _taken(s, source, RECORDS)
+    if shape is None or shape.rank > column.rank:
+        return None
+    extents = (*shape.extents, *column.extents[shape.rank :])
+    return replace(column, extents=extents)
+
+
+def _taken(s: Context, source: Source, name: str) -> ArrayV | None:
+    whole = (*source, name)
+    of_argument = source[0] == "field" and len(source) == 2  # which stays what it is
+    value = s.taken(whole) if of_argument else s.hidden_value(whole)
+    return value if isinstance(value, ArrayV) else None
+
+
+def _is_basic(index: Value) -> bool:
+    """Is this an index of integers and slices?"""
+    items = index.items if isinstance(index, TupleV) and index.kind == "tuple" else (index,)
+    return bool(items) and all(isinstance(item, SliceV) or _is_integer(item) for item in items)
+
+
+def _is_integer(item: Value) -> bool:
+    return isinstance(item, ScalarV) and item.dtype != "bool" and np.dtype(item.dtype).kind in "iu"

@@ -1,0 +1,113 @@
+"""Arrays of records (structured dtypes): fields, rows and slices, packed and aligned, read-only and overlapping."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.corpus import Case, program
+
+PACKED = [("a", "f8"), ("b", "i4"), ("v", "f8", (3,))]
+UNION = {"names": ["whole", "low", "high"], "formats": ["f8", "f4", "f4"], "offsets": [0, 0, 4]}
+
+
+def records(n, dtype=PACKED, *, align=False, step=1, shape=None, kind=np.ndarray, writeable=True):
+    """A case of one array of records."""
+
+    def make():
+        made = np.zeros(n * abs(step), np.dtype(dtype, align=align))[::step]
+        for place, name in enumerate(made.dtype.names):
+            made[name] = (np.arange(n) * (place + 3) % 7).reshape(-1, *(1,) * made.dtype[name].ndim)
+        made = made.reshape(shape or (n,)).view(kind)
+        made.flags.writeable = writeable
+        return (made,)
+
+    return Case(make)
+
+
+EACH = [records(6), records(6, align=True), records(1), records(0), records(5, step=-2)]
+
+
+@program([*EACH, records(6, shape=(2, 3)), records(6, writeable=False), records(6, UNION | {"names": ["a", "b", "v"]})])
+def fields_together(p):
+    return (p["a"] * 2 + p["b"]).sum(), p["v"], p["a"][1:], p.shape, p.size, p.ndim
+
+
+@program(EACH, mutates=(0,))
+def a_row_at_a_time(p):
+    total, most = 0.0, 0.0
+    for i in range(len(p)):
+        total += p[i]["a"] * p[i]["v"][1]
+    for i, r in enumerate(p):
+        if r["b"] > most:
+            most = r["b"]
+        r["a"] = most + i
+        p[i]["v"] = r["v"] * 2
+    return total
+
+
+@program([records(6), records(5, step=-2), records(1, align=True)])
+def the_best_row(p):
+    best = p[0]
+    for r in p:
+        if r["b"] > best["b"]:
+            best = r
+    return best["a"], p[-1]["a"], p[1:]["v"].sum()
+
+
+@program([*EACH, records(6, UNION | {"names": ["a", "v", "b"]})], mutates=(0,))
+def fields_stored(p):
+    p["a"] += 1
+    p["b"] = p["a"]
+    p["a"][::2] = 0
+    for i in range(p.shape[0]):
+        p["a"][i] = p["a"][i] * 2 + p["b"][i]
+    return p
+
+
+@program([records(4, UNION)], mutates=(0,))
+def fields_that_overlap(p):
+    p["low"] = 1
+    for r in p:
+        r["high"] = r["whole"] + r["low"]
+    return p["whole"].sum()
+
+
+@program(
+    [Case(lambda: (*records(5).make()[0], *records(4).make()[0])), Case(lambda: records(5).make()[0] * 2)],
+    mutates=(0, 1),
+)
+def two_arrays_of_records(p, q):
+    for r, other in zip(p, q, strict=False):
+        r["a"] = other["a"] + 1
+        other["b"] = r["b"] * 2
+
+
+@program([records(6, kind=np.recarray), records(1, kind=np.recarray)], mutates=(0,))
+def fields_as_attributes(r):
+    r.a = r.b * 2
+    total = 0.0
+    for row in r:
+        total += row.a
+        row.b = 1
+    return total, r.v.sum(), r.b
+
+
+@program([replace(records(6), raises=IndexError)])
+def a_row_that_is_not_there(p):
+    return p[6]["a"]
+
+
+@program([replace(records(6, writeable=False), raises=ValueError)])
+def fields_of_what_is_read_only(p):
+    p["a"] += 1
+
+
+@program([records(6)], fell_back=None, opaque=None)
+def what_else_records_do(p):
+    chosen = p[p["b"] > 1]
+    return chosen["a"].sum(), p[["a", "b"]], p.dtype.names, np.sort(p, order="b")
+
+
+@program([Case(lambda: (np.frombuffer(bytes(range(200)), ">f8,<f4", 3, 4),)), records(3, ">f8,f4")], fell_back=None)
+def fields_in_another_byte_order(p):
+    return p["f0"].sum(), p["f1"].sum()
