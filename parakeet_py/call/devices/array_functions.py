@@ -1,9 +1,6 @@
 """What computes with `DeviceArray`s outside of accelerated functions: operators, ufuncs, functions of NumPy.
 
-Each form of a call is an accelerated function of its own, made once: `x + 1` runs ``a0 + a1``, `np.sum(x, axis=0)` runs
-``F(a0, axis=a1)`` with `np.sum` for ``F``. What is data (arrays, numbers) is an argument, what says how (strings, None,
-truth values, dtypes) is part of the form. So a call is compiled, kept on the disk and executed as any other, and its
-results stay on the devices. Where NumPy gives a number the result is an array without axes; nothing is fetched for it.
+Each is an accelerated function, see `array_forms`.
 
 What only looks at shapes and dtypes, and what makes views, is asked of the arrays that stand for those on devices.
 A function that is not compiled runs on copies on the host, and a `DeviceWarning` says so, once for each function.
@@ -11,25 +8,16 @@ A function that is not compiled runs on copies on the host, and a `DeviceWarning
 
 from __future__ import annotations
 
-import linecache
-import threading
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from parakeet_py.base.errors import DeviceWarning, advised
 from parakeet_py.base.frames.hidden_frames import hidden
-from parakeet_py.base.frames.tracebacks import user_level
-from parakeet_py.call.accelerate import accelerate
-from parakeet_py.call.devices.calls import residents_of
+from parakeet_py.call.devices.array_forms import NUMBERS, Form, run, running, warn
 from parakeet_py.hybrid.residency.device_array import DeviceArray, asdevice, is_known
 from parakeet_py.library import registry
 from parakeet_py.signature.device_classes import class_lives_elsewhere
-
-FEW = 32  # numbers in a list that are arguments one by one; more are an array
-_NUMBERS = (bool, int, float, complex, np.bool, np.number)
 
 # Answers follow from shapes and dtypes.
 _OF_TYPES = frozenset(
@@ -50,157 +38,14 @@ _VIEWS = frozenset(
 _METHODS = {np.reshape: "reshape", np.real: "real", np.imag: "imag"}  # views by methods of arrays
 _FIRST_CHANGES = frozenset((np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal))
 _LOOK_AT_ALL = frozenset((np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savetxt))
-_STATIC = frozenset(("axis", "axes", "axis1", "axis2", "decimals", "ddof", "ndmin", "k", "n"))
-
-
-def _leave(value: Any) -> Any:
-    """Compiled with each function: numbers leave as arrays without axes, those in named tuples later (`_leaving`)."""
-    if isinstance(value, np.generic):
-        return np.asarray(value)
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return tuple([np.asarray(item) if isinstance(item, np.generic) else item for item in value])
-    return value
-
-
-class _Form:
-    """The text of a call, and its arguments."""
-
-    def __init__(self) -> None:
-        self.arguments: list[Any] = []
-
-    def add(self, value: Any) -> str:
-        self.arguments.append(value)
-        return f"a{len(self.arguments) - 1}"
-
-    def text(self, value: Any) -> str:
-        kind = type(value)
-        if kind is DeviceArray:
-            return self.add(value)
-        if value is None or kind in (bool, str):
-            return repr(value)
-        if value is Ellipsis:
-            return "..."
-        if kind is slice:
-            return f"slice({self.text(value.start)}, {self.text(value.stop)}, {self.text(value.step)})"
-        if kind in (tuple, list):
-            return self.items(value)
-        if isinstance(value, np.dtype) or (isinstance(value, type) and value in _TYPES):
-            return f"np.dtype({np.dtype(value).name!r})"
-        if isinstance(value, np.ndarray) and not is_known(value.dtype):
-            raise TypeError(f"a device has no elements of dtype {value.dtype}")
-        return self.add(value)
-
-    def items(self, value: Any) -> str:
-        if len(value) > FEW and all(isinstance(item, _NUMBERS) for item in value):
-            return self.add(np.asarray(value))
-        texts = [self.text(item) for item in value]
-        return f"[{', '.join(texts)}]" if type(value) is list else f"({''.join(f'{text}, ' for text in texts)})"
-
-    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        texts = [self.text(value) for value in args]
-        for key, value in kwargs.items():
-            small = key in _STATIC and (type(value) is int or _is_of_ints(value))
-            texts.append(f"{key}={value!r}" if small else f"{key}={self.text(value)}")
-        return f"{name}({', '.join(texts)})"
-
-
-_TYPES = frozenset((bool, int, float, complex, *(np.dtype(code).type for code in "?bhilqBHILQefdFD")))
-
-
-def _is_of_ints(value: Any) -> bool:
-    return type(value) is tuple and all(type(item) is int for item in value)
-
-
-# ---- accelerated functions -------------------------------------------------------------------------------------------
-
-
-class _Made:
-    """An accelerated function, and how many specializations have been looked at for what they hand back."""
-
-    def __init__(self, name: str, callee: Any, body: str, count: int) -> None:
-        source = f"def {name}({', '.join(f'a{number}' for number in range(count))}):\n    {body}\n"
-        filename = f"<{name} of arrays on devices: {body}>"
-        linecache.cache[filename] = len(source), None, source.splitlines(True), filename
-        names: dict[str, Any] = {"np": np, "F": callee, "leave": _leave}
-        exec(compile(source, filename, "exec"), names)
-        self.plain: Callable[..., Any] = names[name]
-        self.function: Any = accelerate(when="now")(self.plain)
-        self.looked_at = 0
-        self.warned = False
-
-
-_made: dict[tuple[Any, str, int], _Made] = {}
-_making = threading.Lock()
-
-
-class _Running(threading.local):
-    active = False  # an operation on devices is on this thread's stack
-
-
-_running = _Running()
-
-
-def _made_for(callee: Any, body: str, count: int) -> _Made:
-    key = callee, body, count
-    found = _made.get(key)
-    if found is None:
-        with _making:
-            name = getattr(callee, "__name__", "apply")
-            found = _made.setdefault(key, _Made(name if name.isidentifier() else "apply", callee, body, count))
-    return found
-
-
-@hidden
-def _run(callee: Any, body: str, arguments: Sequence[Any]) -> Any:
-    made = _made_for(callee, body, len(arguments))
-    if _running.active:  # Python runs it, with acceleration disabled or under a debugger: on the host, then
-        return _on_host(made, arguments)
-    _running.active = True
-    try:
-        found = made.function(*arguments)
-    finally:
-        _running.active = False
-    if not made.warned:
-        _look_at(made, callee)
-    return found if type(found) is DeviceArray else _leaving(found, arguments)
-
-
-def _on_host(made: _Made, arguments: Sequence[Any]) -> Any:
-    place = next(value._place for value in arguments if type(value) is DeviceArray)
-    with residents_of(made.function._dispatcher, arguments, place) as residents:
-        return residents.by_python(lambda args: made.plain(*args), arguments)
-
-
-def _look_at(made: _Made, callee: Any) -> None:
-    """Say what a function hands back to Python."""
-    count = len(made.function._dispatcher.compilations)
-    if count != made.looked_at or made.function.fell_back:
-        made.looked_at = count
-        if made.function.opaque_calls or made.function.fell_back:
-            made.warned = True
-            _warn(callee)
-
-
-_warned: set[int] = set()
-
-
-def _warn(callee: Any) -> None:
-    name = f"numpy.{getattr(callee, '__name__', 'this operation')}"
-    if id(callee) not in _warned:
-        _warned.add(id(callee))
-        text = f"{name} is not compiled for this call: it runs on copies of arrays on the host, its results go back"
-        warnings.warn(DeviceWarning(advised(text)), stacklevel=user_level())
-
-
-def _leaving(value: Any, arguments: Sequence[Any]) -> Any:
-    """What leaves: arrays on devices, also of what has been found on the host."""
-    if isinstance(value, np.ndarray | np.generic):
-        place = next(one._place for one in arguments if type(one) is DeviceArray)
-        return asdevice(value, place) if is_known(value.dtype) else value
-    if isinstance(value, tuple):
-        items = [_leaving(item, arguments) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return [_leaving(item, arguments) for item in value] if type(value) is list else value
+# They get here by `like=` alone, an array on devices, which says where the result shall be.
+_MAKES = frozenset(
+    (
+        *(np.arange, np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.asfortranarray, np.empty, np.eye),
+        *(np.frombuffer, np.fromfunction, np.fromiter, np.fromstring, np.full, np.genfromtxt, np.identity),
+        *(np.loadtxt, np.ones, np.require, np.tri, np.zeros),
+    )
+)
 
 
 # ---- operators and indices -------------------------------------------------------------------------------------------
@@ -209,7 +54,7 @@ def _leaving(value: Any, arguments: Sequence[Any]) -> Any:
 def _operand(value: Any) -> Any:
     """An operand as an argument; NotImplemented if it means nothing to devices."""
     kind: Any = type(value)
-    if kind is DeviceArray or isinstance(value, _NUMBERS):
+    if kind is DeviceArray or isinstance(value, NUMBERS):
         return value
     if kind is np.ndarray:
         return value if is_known(value.dtype) else NotImplemented
@@ -225,7 +70,7 @@ def expression(text: str, *operands: Any) -> Any:
     given = [_operand(value) for value in operands]
     if any(value is NotImplemented for value in given):
         return NotImplemented
-    return _run(None, f"return leave({text})", given)
+    return run(None, f"return leave({text})", given)
 
 
 @hidden
@@ -234,10 +79,10 @@ def statement(text: str, *operands: Any) -> Any:
     given = [_operand(value) for value in operands]
     if any(value is NotImplemented for value in given):
         return NotImplemented
-    return _run(None, text, given)
+    return run(None, text, given)
 
 
-def _index(form: _Form, key: Any) -> str:
+def _index(form: Form, key: Any) -> str:
     keys = key if type(key) is tuple else (key,)
     texts = [form.text(_index_array(one) if type(one) in (list, tuple) else one) for one in keys]
     return ", ".join(texts) + ("," if type(key) is tuple and len(texts) == 1 else "")
@@ -256,25 +101,26 @@ def _index_arrays(key: Any) -> Any:
 
 
 @hidden
-def taken(array: DeviceArray, key: Any) -> Any:
-    """Elements by an index that has arrays in it: a copy, as NumPy makes one."""
-    form = _Form()
-    text = f"{form.add(array)}[{_index(form, key)}]"
-    return _run(None, f"return leave({text})", form.arguments)
+def taken(array: DeviceArray, key: Any, flat: bool = False) -> Any:
+    """Elements by an index that has arrays in it, or of the array in one line: a copy, as NumPy makes one."""
+    form = Form()
+    text = f"{form.add(array)}{'.flat' if flat else ''}[{_index(form, key)}]"
+    return run(None, f"return leave({text})", form.arguments)
 
 
 @hidden
-def put(array: DeviceArray, key: Any, value: Any) -> None:
-    """Assign to elements by an index that has arrays in it."""
-    form = _Form()
-    text = f"{form.add(array)}[{_index(form, key)}] = {form.add(_storable(value, array.dtype))}"
-    _run(None, text, form.arguments)
+def put(array: DeviceArray, key: Any, value: Any, flat: bool = False) -> None:
+    """Assign to elements by an index that has arrays in it, or to those of the array in one line."""
+    form = Form()
+    stored = form.add(_storable(value, array.dtype))
+    text = f"{form.add(array)}{'.flat' if flat else ''}[{_index(form, key)}] = {stored}"
+    run(None, text, form.arguments)
 
 
 @hidden
 def assign(array: DeviceArray, value: Any) -> None:
     """Assign to all elements."""
-    _run(None, "a0[...] = a1", [array, _storable(value, array.dtype)])
+    run(None, "a0[...] = a1", [array, _storable(value, array.dtype)])
 
 
 @hidden
@@ -314,13 +160,29 @@ def ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, An
         kwargs.pop("where", None)  # what is not chosen has no value then: any will do
     if method == "reduce" and kwargs.get("initial", 0) is np._NoValue:
         del kwargs["initial"]
-    form = _Form()
-    found = _run(
+    form = Form()
+    found = run(
         ufunc,
         f"return leave({form.call('F' if method == '__call__' else f'F.{method}', given, kwargs)})",
         form.arguments,
     )
     return outs[0] if len(outs) == 1 else found
+
+
+def made_like(array: DeviceArray, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A new array, where another one is (`like=`); NotImplemented if the function makes none."""
+    if function not in _MAKES:
+        return NotImplemented
+    if not (args and type(args[0]) is DeviceArray):
+        return asdevice(function(*args, **kwargs), array._place)
+    given = args[0].to_device(array._place)
+    dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+    order = "C" if function is np.ascontiguousarray else "F" if function is np.asfortranarray else kwargs.get("order")
+    copy = function is np.array and kwargs.get("copy", True)
+    flags = given.flags
+    if copy or (order == "C" and not flags.c_contiguous) or (order == "F" and not flags.f_contiguous):
+        given = given.copy(order or "K")
+    return given if dtype is None else given.astype(dtype, copy=False)
 
 
 @hidden
@@ -334,7 +196,7 @@ def function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return tuple(_views(np.moveaxis, (args[0], axis, 0), {}))
     if function in _VIEWS or (function is np.ravel and _is_flat(args, kwargs)):
         return _views(function, args, kwargs)
-    if function in _METHODS and args and type(args[0]) is DeviceArray and not _running.active:
+    if function in _METHODS and args and type(args[0]) is DeviceArray and not running.active:
         found = _by_method(_METHODS[function], args, kwargs)
         if found is not None:
             return found
@@ -343,12 +205,12 @@ def function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if function in _FIRST_CHANGES:
         _refuse_host(name, args[:1])
     _refuse_host(name, [kwargs.get("out")])
-    form = _Form()
+    form = Form()
     kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
     text = form.call("F", args, kwargs)
     if registry.function_for(function) is None and not isinstance(function, np.ufunc):
-        _warn(function)
-    return _run(function, f"return leave({text})", form.arguments)
+        warn(function)
+    return run(function, f"return leave({text})", form.arguments)
 
 
 def _standing(value: Any) -> Any:

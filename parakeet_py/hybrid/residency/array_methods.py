@@ -11,48 +11,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from parakeet_py.hybrid.residency.arrays import Layout
-from parakeet_py.signature.device_classes import array_operations
+from parakeet_py.hybrid.residency.flat_elements import FlatElements
+from parakeet_py.hybrid.residency.operations import operations
 
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
-
-
-class Operations(Protocol):
-    """What computes with arrays on devices."""
-
-    def expression(self, text: str, *operands: Any) -> Any:
-        """The value of an expression over ``a0``, ``a1``...; NotImplemented if an operand means nothing to devices."""
-
-    def statement(self, text: str, *operands: Any) -> Any:
-        """Run a statement over ``a0``, ``a1``..."""
-
-    def function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a function of NumPy gives."""
-
-    def ufunc(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a ufunc, or a method of it, gives."""
-
-    def taken(self, array: Any, key: Any) -> Any:
-        """Elements by an index that has arrays in it."""
-
-    def put(self, array: Any, key: Any, value: Any) -> None:
-        """Assign to elements by an index that has arrays in it."""
-
-    def assign(self, array: Any, value: Any) -> None:
-        """Assign to all elements."""
-
-    def namespace(self, array: Any, version: str | None) -> Any:
-        """The functions of the array API standard."""
-
-
-def operations() -> Operations:
-    """What computes, loaded when something is first to be computed."""
-    found: Operations = array_operations.load()
-    return found
 
 
 def _binary(symbol: str) -> tuple[Any, Any, Any]:
@@ -101,6 +68,7 @@ class ArrayMethods:
     """The part of a `DeviceArray` that follows from what it is; see the top of this file."""
 
     _layout: Layout
+    _array: np.ndarray[Any, Any] | None
 
     @property
     def stand_in(self) -> np.ndarray[Any, Any]:
@@ -119,6 +87,12 @@ class ArrayMethods:
     @property
     def shape(self) -> tuple[int, ...]:
         return self._layout.shape
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        other = self.stand_in.reshape(value, copy=False)
+        self._layout = self._layout._replace(shape=other.shape, strides=other.strides)
+        self._array = other
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -238,6 +212,19 @@ class ArrayMethods:
             raise TypeError("array does not have imaginary part to set")
         self.imag[...] = value
 
+    @property
+    def flat(self) -> FlatElements:
+        return FlatElements(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = value
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Whether it may be stored to, as NumPy's method says it."""
+        self.stand_in.setflags(write=write, align=align, uic=uic)
+        self._layout = self._layout._replace(writeable=self.stand_in.flags.writeable)
+
     # ---- new arrays --------------------------------------------------------------------------------------------------
 
     def copy(self, order: str = "C") -> Any:
@@ -269,6 +256,10 @@ class ArrayMethods:
         if order is not None:
             raise ValueError("Cannot specify order when the array has no fields.")
         operations().statement(f"a0.sort({operator.index(axis)})", self)
+
+    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+        """Partition in place."""
+        self[...] = operations().function(np.partition, (self, kth, axis, kind, order), {})
 
     all, any, argmax, argmin, argsort = map(_method, (np.all, np.any, np.argmax, np.argmin, np.argsort))
     argpartition, choose, clip = map(_method, (np.argpartition, np.choose, np.clip))
@@ -336,6 +327,12 @@ class ArrayMethods:
     def __index__(self) -> int:
         return operator.index(self._element())
 
+    def __round__(self, digits: Any = None) -> Any:
+        """As of the number that NumPy would give, on the device if digits are kept."""
+        if self.shape:
+            raise TypeError("type DeviceArray doesn't define __round__ method")
+        return round(self._element().item()) if digits is None else operations().function(np.round, (self, digits), {})
+
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self.shape else format(str(self), spec)
 
@@ -356,6 +353,18 @@ class ArrayMethods:
         """The elements as numbers of Python, in lists."""
         return np.asarray(self).tolist()
 
+    def tobytes(self, order: Any = "C") -> bytes:
+        return np.asarray(self).tobytes(order)
+
+    def tofile(self, file: Any, sep: str = "", format: str = "%s") -> None:
+        np.asarray(self).tofile(file, sep, format)
+
+    def dump(self, file: Any) -> None:
+        np.asarray(self).dump(file)
+
+    def dumps(self) -> bytes:
+        return np.asarray(self).dumps()
+
     # ---- protocols ---------------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -363,7 +372,10 @@ class ArrayMethods:
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         known = all(issubclass(one, ArrayMethods | np.ndarray | np.generic) for one in types)
-        return operations().function(function, args, kwargs) if known else NotImplemented
+        if not known:
+            return NotImplemented
+        made = operations().made_like(self, function, args, kwargs)
+        return operations().function(function, args, kwargs) if made is NotImplemented else made
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the array API standard, for arrays like this one."""

@@ -14,7 +14,7 @@ import pytest
 
 from parakeet_py import DeviceArray, asdevice, options
 from parakeet_py.base.errors import DeviceWarning
-from parakeet_py.call.devices import array_functions
+from parakeet_py.call.devices import array_forms
 from tests.unit.hybrid.test_device_arguments import Mine
 
 
@@ -244,6 +244,47 @@ def test_views_share_memory() -> None:
     assert x.copy().flags.c_contiguous and asdevice(plain.T, "emulated").copy("K").flags.f_contiguous
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.flat[2:5] = [1.0, 2.0]",
+        "x.flat[5] = -1",
+        "x.flat[[1, -1]] = 9",
+        "x.flat = [1.0, 2.0, 3.0, 4.0, 5.0]",
+        "t.flat[1:4] = [0.5]",
+        "x.flat[30] = 1",
+        "r = t.flat[5], t.flat[-2], x.flat[30]",
+        "r = list(t.flat)[:3], t.flat.copy()",
+        "r = round(n), round(x, 1)",
+        "r = round(n, 1)",
+        "x.setflags(write=False); x[0] = 1",
+        "x.shape = (6, 2); r = x.T",
+        "x.shape = 5",
+        "r = np.ones(3, like=x), np.array([1, 2], dtype=np.float32, like=x), np.eye(2, like=x)",
+        "r = np.asarray(t, like=x, order='C'), np.array(x, like=x, dtype=np.float32)",
+        "r = (x.tobytes(), t.tobytes('A'))",
+    ],
+)
+def test_one_line_and_likeness(text: str) -> None:
+    """`flat`, `like=`, rounding by Python, flags and shapes that are set."""
+
+    def done(names: dict[str, Any]) -> str:
+        try:
+            exec(text, {"np": np}, names)
+        except (TypeError, ValueError, IndexError) as error:
+            return type(error).__name__ + ("" if "define __round__" in str(error) else str(error))
+        return ""
+
+    here = arrays()
+    here["n"] = np.float64(1.5)
+    there = at("emulated", arrays())
+    assert done(here) == done(there)
+    for name, value in here.items():
+        found = there[name]
+        same(found, value) if not isinstance(value, bytes) else None
+        assert not isinstance(value, tuple) or all(map(lambda a, b: type(a) is not bytes or a == b, value, found))
+
+
 def test_copies_of_the_object() -> None:
     x = asdevice(np.arange(3.0), "emulated")
     for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.to_device("emulated")):
@@ -255,7 +296,7 @@ def test_copies_of_the_object() -> None:
 
 
 def test_what_is_not_compiled_says_so(monkeypatch: Any) -> None:
-    monkeypatch.setattr(array_functions, "_warned", set())
+    monkeypatch.setattr(array_forms, "_warned", set())
     x = asdevice(np.array([3.0, 1.0, 2.0]), "emulated")
     with pytest.warns(DeviceWarning, match=r"numpy\.partition is not compiled for this call: it runs on copies"):
         found = np.partition(x, 1)
