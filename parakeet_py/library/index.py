@@ -92,7 +92,9 @@ FUNCTIONS = {  # functions, by module and name
         "None.random numpy.random.rand numpy.random.randint numpy.random.random numpy.random.random_sample "
         "numpy.random.ranf numpy.random.sample numpy.random.uniform random.randint random.randrange random.uniform"
     ),
-    "math.math_functions": ("math.cbrt math.frexp math.ldexp math.modf math.nextafter math.remainder math.ulp"),
+    "math.math_functions": (
+        "math.cbrt math.dist math.frexp math.hypot math.ldexp math.modf math.nextafter math.remainder math.ulp"
+    ),
     "reductions.reductions": (
         "numpy.all numpy.amax numpy.amin numpy.any numpy.argmax numpy.argmin numpy.count_nonzero numpy.max "
         "numpy.mean numpy.min numpy.prod numpy.ptp numpy.std numpy.sum numpy.var"
@@ -134,7 +136,6 @@ FUNCTIONS = {  # functions, by module and name
 PLAIN = {  # functions of the standard library
     "math.cmath_functions": "cmath.isclose",
     "arrays.iteration": "numpy.fromiter",
-    "math.math_functions": "math.dist",
     "python.standard_library": "_functools.reduce itertools.accumulate itertools.chain itertools.combinations "
     "itertools.combinations_with_replacement itertools.compress itertools.count itertools.dropwhile "
     "itertools.filterfalse itertools.islice itertools.pairwise itertools.permutations itertools.product "

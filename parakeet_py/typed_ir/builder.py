@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.base import exact_loops
-from parakeet_py.base.types import BOOL, PYBOOL, PYINT, Scalar, Type, is_complex
+from parakeet_py.base.types import BOOL, PYBOOL, PYINT, Scalar, Type
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import ir
 
@@ -195,7 +195,7 @@ class Builder:
                 kind = args[-1].type
                 assert isinstance(kind, Scalar)
                 type = kind
-        if exact_loops.exact.get() and (name in _OF_C or name == "abs"):
+        if exact_loops.exact.get() and name in _OF_C:
             exactly = self._by_c(name, args, type)
             if exactly is not None:
                 return exactly
@@ -209,11 +209,7 @@ class Builder:
     def _by_c(self, name: str, args: tuple[ir.Operand, ...], kind: Scalar) -> ir.Operand | None:
         """An elementary function as the C library has it, whose bits are those of `math` and of NumPy's scalars."""
         dtype = ir.dtype_of(args[0])
-        if name == "abs":
-            if not is_complex(dtype):
-                return None
-            name, args = "hypot", tuple([self.prim(part, args[0], type=kind) for part in ("real", "imag")])
-        elif dtype == "float16":
+        if dtype == "float16":
             single = Scalar("float32")
             return self.cast(self.prim(name, *[self.cast(arg, single) for arg in args]), kind)
         full = f"libm.{_OF_C[name]}"

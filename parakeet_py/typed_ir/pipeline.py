@@ -119,7 +119,7 @@ unroll_reductions = _Seldom(unroll, "unroll_reductions", Reduce)
 interchange_loops = _Seldom(interchange, "interchange_loops", For)
 unroll_maps = _Seldom(unroll, "unroll_maps", Map)
 wrap_indices = _Seldom(periodic_indices, "wrap_indices", "mod")
-compare_squares = _Seldom(abs_comparisons, "compare_squares", "abs", "libm.hypot")
+compare_squares = _Seldom(abs_comparisons, "compare_squares", "abs", "hypot", "libm.hypot")
 
 _LOOPS = ("equal-extents", "hoist-checks")
 _OPERATORS = (
@@ -171,6 +171,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("wrap", "remainders of what is out of range by less than the divisor become choices", wrap_indices),
     Pass("magnitudes", "let squares decide comparisons of absolute values in loops", compare_squares),
+    Pass("dce-magnitudes", "leave absolute values only where they decide", eliminate_dead_code, ("magnitudes",)),
     Pass("simplify-again", "fold what fusion brought together", simplify, _OPERATORS),
     Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants, _OPERATORS),
     Pass("cse-again", "compute each value once", eliminate_common_subexpressions, ("licm", *_LOOPS, *_OPERATORS)),

@@ -273,9 +273,39 @@ def math_gamma(x):
     return math.gamma(x), math.lgamma(x)
 
 
-@program([((1.5, 2), [4, 6.0]), ([1], (np.float32(3),)), raising(ValueError, (1, 2), (1,))], message=True)
+@program([((1.5, 2), [4, 6.0]), ([1], (np.float32(3),)), ((), ()), raising(ValueError, (1, 2), (1,))], message=True)
 def distance(p, q):
     return math.dist(p, q)
+
+
+@program(
+    [
+        (1.0, 1, 0.1),
+        (2.7, -1.3, 1e-9),
+        (1e308, -1.5e308, 3.0),
+        (5e-324, 1e-310, 0.0),
+        (math.inf, math.nan, 1.0),
+        (math.nan, 1.0, True),
+        (np.float32(0.3), np.int8(-7), 0.5),
+    ]
+)
+def norms(x, y, z):
+    """To the last bit, of any number of coordinates."""
+    return math.hypot(x, y), math.hypot(x, y, z, x, y), math.hypot(z), math.hypot(), math.dist((x, y, z), (y, z, 0.5))
+
+
+@program(
+    [(3.0, 4.0), (1.0, 1.0), (-2.75, 1e-3), (1e308, math.inf), raising(OverflowError, 1e308, -1.6e308)],
+    message=True,
+)
+def absolute_value_too_large(x, y):
+    """Of Python's numbers; NumPy's are infinite then."""
+    z = complex(x, y)
+    count = 0
+    while abs(z) < 1e3 and count < 50:
+        z = z * z + 0.1
+        count += 1
+    return count, abs(complex(x, y)), abs(np.complex64(complex(x, y) / 1e300))
 
 
 @program(

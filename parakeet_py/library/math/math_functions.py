@@ -19,9 +19,10 @@ from parakeet_py.library.intrinsics import (
     python_scalar,
 )
 from parakeet_py.library.math import real_ufunc_loops
-from parakeet_py.library.registry import helper, implements, plain
+from parakeet_py.library.registry import helper, implements
 
 EXACT = 2.0**53  # whole numbers below are floats
+MOST = 16  # coordinates of points, whose code is written out
 
 
 def real_of(x):
@@ -125,10 +126,66 @@ def round_to_digits(x, scale):
     return python_scalar(prim("select", fits, prim("copysign", whole / scale, x), x))
 
 
-@plain(math.dist)
+@implements(math.hypot)
+def hypot(*coordinates):
+    if len(coordinates) > MOST:
+        hand_back("the norm of many numbers")
+    return python_scalar(norm([prim("abs", real_of(x)) for x in coordinates]))
+
+
+def norm(sizes):
+    """The root of the sum of the squares of numbers that are not negative, in the arithmetic of CPython's `math`.
+
+    Scaled so that the largest is below 1, they are squared in two parts each, and the high parts are added to 1, beside
+    the errors of these additions. A step of Newton's method with what the square of the root leaves corrects it.
+    """
+    zero, one, two = constant(0.0, np.float64), constant(1.0, np.float64), constant(2.0, np.float64)
+    infinity = constant(math.inf, np.float64)
+    if len(sizes) == 0:
+        return zero
+    if len(sizes) == 1:
+        return sizes[0]
+    largest, unknown = zero, zero  # unknown: NaN if one is
+    for x in sizes:
+        largest = prim("fmax", largest, x)
+        unknown = unknown + prim("select", prim("isnan", x), x, zero)
+    tiny = largest < constant(2.0**-1024, np.float64)
+    lift = prim("select", tiny, constant(2.0**1022, np.float64), one)
+    ordinary = prim("isfinite", largest) & (largest > zero)
+    _, exponent = real_ufunc_loops.frexp(prim("select", ordinary, largest * lift, one))
+    scale = real_ufunc_loops.ldexp(one, -exponent)
+    total, products, additions = one, zero, zero
+    for x in sizes:
+        high, low = square(x * lift * scale)
+        products = products + low
+        total, low = sum_of_two(total, high)
+        additions = additions + low
+    root = prim("sqrt", total - one + (products + additions))
+    high, low = square(root)
+    total, addition = sum_of_two(total, -high)
+    rest = total - one + ((products - low) + (additions + addition))
+    root = (root + rest / (two * root)) / scale / lift
+    result = prim("select", prim("isnan", unknown), unknown, prim("select", ordinary, root, largest))
+    return prim("select", largest == infinity, infinity, result)
+
+
+def square(x):
+    """x * x, rounded, and the error (Dekker)."""
+    product = x * x
+    high, low = halves(x)
+    return product, ((high * high - product) + (high * low + low * high)) + low * low
+
+
+def sum_of_two(large, small):
+    """The sum of a number and one that is not larger, rounded, and the error (Dekker)."""
+    total = large + small
+    return total, (large - total) + small
+
+
+@implements(math.dist)
 def dist(p, q):
     if not (is_sequence(p) and is_sequence(q)):
         hand_back("points that are no tuples or lists of known length")
     if len(p) != len(q):
-        raise ValueError("both points must have the same number of dimensions")
-    return math.hypot(*[float(x) - float(y) for x, y in zip(p, q)])
+        check(False, "ValueError", "both points must have the same number of dimensions")
+    return hypot(*[real_of(x) - real_of(y) for x, y in zip(p, q)])

@@ -12,11 +12,11 @@ from parakeet_py.llvm.math import kernels
 from parakeet_py.llvm.math.kernels import SINGLE, Kernel, Result
 from parakeet_py.llvm.math.lanes import Lanes
 from parakeet_py.llvm.math.names import BITS, symbol
-from parakeet_py.llvm.math.powers import power
+from parakeet_py.llvm.math.powers import hypot, power
 
 __all__ = ["KERNELS", "define", "lane_counts", "library_ir", "supported"]
 
-KERNELS: dict[str, tuple[Kernel, int]] = {**kernels.KERNELS, "pow": (power, 2)}
+KERNELS: dict[str, tuple[Kernel, int]] = {**kernels.KERNELS, "pow": (power, 2), "hypot": (hypot, 2)}
 _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 

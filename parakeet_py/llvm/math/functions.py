@@ -26,8 +26,8 @@ from parakeet_py.typed_ir.ir import FLOAT_UNARY
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
 _VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
 _BETTER_OWN = {
-    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "erf", "pow"}),
-    "float32": frozenset({"exp", "log", "erf", "pow"}),
+    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "erf", "pow", "hypot"}),
+    "float32": frozenset({"exp", "log", "erf", "pow", "hypot"}),
 }
 _BETTER_INLINE = frozenset({"gamma"})  # glibc's errors reach 6 units, and it takes three times as long
 _SUFFIX = {"float": "f32", "double": "f64"}

@@ -101,10 +101,10 @@ def test_numbers() -> None:
 
 def test_what_is_handed_back() -> None:
     def program(x: Any) -> Any:
-        return np.prod(x), np.dot(x, x), np.sum(x, where=x > 0), math.gamma(x[0]), math.hypot(x[0], 3.0)
+        return np.prod(x), np.dot(x, x), np.sum(x, where=x > 0), math.gamma(x[0])
 
     function = accelerate(exact=True, when="now")(program)
     x = numbers(300)
     for _ in range(2):
         assert function(x) == program(x)
-    assert len(function.opaque_calls) == 5
+    assert len(function.opaque_calls) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_accuracy_of_gamma(dtype: str) -> None:
 
 @pytest.mark.skipif(not forms.supported(compiler.host()), reason="needs fused multiply-add")
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", sorted(set(forms.KERNELS) - {"fmod", "pow"}))
+@pytest.mark.parametrize("name", sorted(set(forms.KERNELS) - {"fmod", "hypot", "pow"}))
 def test_accuracy_of_our_own_functions(name: str, dtype: str) -> None:
     x = points(name, dtype, 300)
     scalar = own(name, dtype)
@@ -289,6 +290,23 @@ def test_text_for_other_machines(bits: int, avx512: bool) -> None:
     for name in forms.KERNELS:
         for dtype in DTYPES:
             compiler.compile_ir(forms.library_ir(name, dtype, other), level=1, vectorize=False)
+
+
+@pytest.mark.skipif(not forms.supported(compiler.host()), reason="needs fused multiply-add")
+@pytest.mark.skipif(platform.libc_ver() < (("glibc", "2.35")), reason="the C library has another algorithm")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_hypotenuse_is_the_c_librarys(dtype: str) -> None:
+    """All bits, of sides of any size, far apart, subnormal, infinite and NaN."""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal(3000).astype(dtype) * dtype_scale(rng, dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        y = (x * np.exp2(rng.integers(-60, 60, 3000)) * rng.standard_normal(3000)).astype(dtype)
+    left, right = (a.ravel() for a in np.meshgrid(specials(dtype), specials(dtype)))
+    for a, b in ((x, y), (y, x), (left, right)):
+        out = np.empty_like(a)
+        Native(elementwise("hypot", [dtype, dtype], dtype, layout="C"))(a.copy(), b.copy(), out)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(out, np.hypot(a, b))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

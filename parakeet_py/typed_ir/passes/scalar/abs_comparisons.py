@@ -4,7 +4,8 @@
 
 The square root of the sum, and what keeps squares from leaving the range, take longer than all else in such loops.
 Far from c * c, as nearly always, the rounding of s and of the absolute value can make no difference; neither can an
-overflow (s is infinite) or underflow (0). Near it, and where s is NaN, the absolute value itself is compared.
+overflow (s is infinite) or underflow (0). Near it, and where s is NaN, the absolute value itself is compared; so it is
+with limits whose square leaves the range, but for values whose square is far below.
 
 Only in loops that stay loops, whose turns go one way or the other: elsewhere a branch would hinder vector code.
 """
@@ -20,7 +21,7 @@ from parakeet_py.typed_ir.writer import Writer
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _NEAR = 1e-12
-_KINDS = {"abs": "complex128", "libm.hypot": "float64"}  # absolute values, those of exact code too, and of what
+_KINDS = {"abs": "complex128", "hypot": "float64", "libm.hypot": "float64"}  # absolute values and sizes, and of what
 _SMALLEST, _LARGEST = 1e-150, 1e150  # whose squares, and what is near them, are normal numbers
 
 
@@ -53,7 +54,7 @@ class _Squares(Rewriter):
                 magnitude = self.magnitudes.get(size) if isinstance(size, Var) else None
                 if magnitude is None or not isinstance(limit, Const) or isinstance(limit.value, complex):
                     continue
-                if _SMALLEST < limit.value < _LARGEST:
+                if limit.value > _SMALLEST:
                     return self.decided(let, name, magnitude, float(limit.value), Const(limit.value, limit.type))
         return self.descend(let)
 
@@ -68,10 +69,13 @@ class _Squares(Rewriter):
         kind = real.type
         assert isinstance(kind, Scalar)
         total = writer.prim("add", writer.prim("mul", real, real), writer.prim("mul", imag, imag))
-        square = limit * limit
-        above = writer.prim("gt", total, Const(square * (1 + _NEAR), kind), type_=PYBOOL)
+        square = min(limit, _LARGEST) ** 2
         below = writer.prim("lt", total, Const(square * (1 - _NEAR), kind), type_=PYBOOL)
-        far = writer.prim("or", above, below, type_=PYBOOL)
+        above: Operand = Const(False, PYBOOL)
+        far: Operand = below
+        if limit < _LARGEST:
+            above = writer.prim("gt", total, Const(square * (1 + _NEAR), kind), type_=PYBOOL)
+            far = writer.prim("or", above, below, type_=PYBOOL)
         exact = Writer(let.pos)
         size = exact.prim(magnitude.name, *magnitude.args, type_=kind)
         (out,) = let.outs

@@ -3,7 +3,7 @@
 Where NumPy would call another function by how the operands lie in memory, the call is handed back, since fused code
 does not see that any more: arrays that go backwards, if it is known; if only the run tells, Python begins the call
 again. Operators between NumPy's scalars are no loops: powers are the C library's, products of complex numbers the plain
-formula, their absolute values its `hypot`.
+formula.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base import exact_loops
-from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_complex, real_dtype
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_complex
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays.powers import is_one_exponent
@@ -63,9 +63,6 @@ def _of_scalars(s: Context, ufunc: np.ufunc, values: Sequence[Value], names: Seq
         return _half_power(s)
     if ufunc is np.power and not is_complex(kind):
         return lambda operands: [s.builder.prim("pow", *operands)]
-    if ufunc is np.absolute:
-        part = Scalar(real_dtype(kind))
-        return lambda operands: [s.builder.prim("abs", operands[0], type=part)]
     if ufunc is np.multiply:
         return lambda operands: [s.builder.prim("mul", *operands)]
     return exact_loop(s, ufunc, values, [], names, False)

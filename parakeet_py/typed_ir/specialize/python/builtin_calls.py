@@ -27,7 +27,7 @@ from parakeet_py.typed_ir.specialize.instances import assigned_attributes, insta
 from parakeet_py.typed_ir.specialize.message_arguments import escaped
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, tagged_scalars
 from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
-from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary
+from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary, scalar_abs
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -387,6 +387,8 @@ def _abs(s: Context, value: Value) -> Value:
     number = s.numeric(value)
     if isinstance(number, ScalarV) and number.python:
         return python_unary(s, "abs", number)
+    if isinstance(number, ScalarV) and is_complex(number.dtype):
+        return scalar_abs(s, number.operand)
     return call_ufunc(s, np.absolute, [number], operator=True)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SAME_OF_CMATH = (cmath.phase, cmath.polar, cmath.rect, cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose)
 _OTHERS = [
     *[one for name, one in vars(cmath).items() if callable(one) and one not in _SAME_OF_CMATH and name[0] != "_"],
-    *(math.hypot, math.dist, math.gamma, math.lgamma),
+    *(math.gamma, math.lgamma),
     *(getattr(math, name) for name in ("sumprod", "fma") if hasattr(math, name)),
 ]
 _OF_INEXACT = [np.einsum]

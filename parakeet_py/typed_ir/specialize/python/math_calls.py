@@ -188,20 +188,6 @@ BUILTINS[math.atan2] = _math_binary("atan2")
 BUILTINS[math.copysign] = _math_binary("copysign")
 
 
-@builtin(math.hypot)
-def _hypot(s: Context, *values: Value) -> Value:
-    b = s.builder
-    sizes = [_real(s, value) for value in values]
-    if not sizes:
-        return ScalarV(ir.Const(0.0, PYFLOAT))
-    if len(sizes) > 3:
-        raise s.hand_back("hypot of many numbers, whose errors would add up")
-    size = sizes[0] if len(sizes) > 1 else b.prim("abs", sizes[0])
-    for other in sizes[1:]:
-        size = b.prim("hypot", size, other)
-    return ScalarV(size)
-
-
 @builtin(math.fmod)
 def _fmod(s: Context, left: Value, right: Value) -> Value:
     b = s.builder

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import RANGE_ERROR
-from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar
+from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, real_dtype
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import combine_forms
 from parakeet_py.typed_ir.semantics import OVERFLOW
@@ -459,8 +459,21 @@ def python_unary(s: Context, op: str, value: ScalarV) -> ScalarV:
         case "abs", "float64":
             return ScalarV(b.prim("abs", operand))
         case "abs", _:
-            return ScalarV(b.prim("abs", operand, type=PYFLOAT))
+            return scalar_abs(s, operand)
     raise s.unsupported(f"bad operand type for {op}")
 
 
-__all__ = ["FLOAT64", "OVERFLOW", "compare", "int_add", "python_binary", "python_unary"]
+def scalar_abs(s: Context, z: ir.Operand) -> ScalarV:
+    """The absolute value of a complex number, Python's or NumPy's; that of an array's elements has other last bits."""
+    kind = PYFLOAT if z.type == PYCOMPLEX else Scalar(real_dtype(ir.dtype_of(z)))
+    b = s.builder
+    parts = [b.prim(part, z, type=kind) for part in ("real", "imag")]
+    size = b.prim("hypot", *parts, type=kind)
+    if kind == PYFLOAT:
+        over = b.prim("gt", size, ir.Const(sys.float_info.max, PYFLOAT), type=PYBOOL)
+        finite = b.logical_and(*(b.prim("isfinite", part, type=PYBOOL) for part in parts))
+        s.check(b.prim("not", b.logical_and(over, finite)), "OverflowError", "absolute value too large")
+    return ScalarV(size)
+
+
+__all__ = ["FLOAT64", "OVERFLOW", "compare", "int_add", "python_binary", "python_unary", "scalar_abs"]
