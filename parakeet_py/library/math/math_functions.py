@@ -22,6 +22,7 @@ from parakeet_py.library.math import real_ufunc_loops
 from parakeet_py.library.registry import helper, implements
 
 EXACT = 2.0**53  # whole numbers below are floats
+TINY, LIFT = 2.0**-1024, 2.0**1022  # a float whose reciprocal is none, and a factor that makes smaller ones normal
 MOST = 16  # coordinates of points, whose code is written out
 
 
@@ -149,8 +150,8 @@ def norm(sizes):
     for x in sizes:
         largest = prim("fmax", largest, x)
         unknown = unknown + prim("select", prim("isnan", x), x, zero)
-    tiny = largest < constant(2.0**-1024, np.float64)
-    lift = prim("select", tiny, constant(2.0**1022, np.float64), one)
+    tiny = largest < constant(TINY, np.float64)
+    lift = prim("select", tiny, constant(LIFT, np.float64), one)
     ordinary = prim("isfinite", largest) & (largest > zero)
     _, exponent = real_ufunc_loops.frexp(prim("select", ordinary, largest * lift, one))
     scale = real_ufunc_loops.ldexp(one, -exponent)
