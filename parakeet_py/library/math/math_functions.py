@@ -22,7 +22,7 @@ from parakeet_py.library.math import real_ufunc_loops
 from parakeet_py.library.registry import helper, implements
 
 EXACT = 2.0**53  # whole numbers below are floats
-TINY, LIFT = 2.0**-1024, 2.0**1022  # a float whose reciprocal is none, and a factor that makes smaller ones normal
+TINY, HUGE = 2.0**-600, 2.0**600
 MOST = 16  # coordinates of points, whose code is written out
 
 
@@ -150,11 +150,13 @@ def norm(sizes):
     for x in sizes:
         largest = prim("fmax", largest, x)
         unknown = unknown + prim("select", prim("isnan", x), x, zero)
-    tiny = largest < constant(TINY, np.float64)
-    lift = prim("select", tiny, constant(LIFT, np.float64), one)
+    # Both factors are powers of two: the first makes subnormal numbers normal, and the second's reciprocal a float.
+    tiny, huge = largest < constant(TINY, np.float64), largest > constant(HUGE, np.float64)
+    lower = prim("select", huge, constant(TINY, np.float64), one)
+    lift = prim("select", tiny, constant(HUGE, np.float64), lower)
     ordinary = prim("isfinite", largest) & (largest > zero)
-    _, exponent = real_ufunc_loops.frexp(prim("select", ordinary, largest * lift, one))
-    scale = real_ufunc_loops.ldexp(one, -exponent)
+    exponent = prim("bits", prim("select", ordinary, largest * lift, one)) >> constant(52, np.int64)
+    scale = prim("from_bits", (constant(2045, np.int64) - exponent) << constant(52, np.int64))
     total, products, additions = one, zero, zero
     for x in sizes:
         high, low = square(x * lift * scale)
@@ -165,7 +167,7 @@ def norm(sizes):
     high, low = square(root)
     total, addition = sum_of_two(total, -high)
     rest = total - one + ((products - low) + (additions + addition))
-    root = (root + rest / (two * root)) / scale / lift
+    root = (root + rest / (two * root)) * (one / scale) * (one / lift)
     result = prim("select", prim("isnan", unknown), unknown, prim("select", ordinary, root, largest))
     return prim("select", largest == infinity, infinity, result)
 
