@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from types import FunctionType, NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -392,7 +392,28 @@ def _trimmed(traceback: TracebackType | None, perform: Any, site: OpaqueSite) ->
     return traceback if raises_again(site) else placed(site.trace, traceback)
 
 
-_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(_enter)
+@hidden
+def _enter_checked(ctx: int, number: int, arguments: int | None, results: int | None) -> int:
+    from parakeet_py.llvm.safety import objects
+
+    state = _object_at(ctx + Context.STATE).value
+    calls = state if type(state) is OpaqueCalls else state.calls
+    objects.use(_objects_in(arguments or 0, calls.plans[number].types))
+    return _enter(ctx, number, arguments, results)
+
+
+def _objects_in(slots: int, types: Sequence[Type]) -> Iterator[int]:
+    """The addresses of objects among operands, and of those that own the memory of arrays."""
+    for kind in types:
+        if isinstance(kind, Array):
+            yield from (_word(slots), _word(slots + 8))
+        elif isinstance(kind, Object):
+            yield _word(slots)
+        slots += 8 * slots_out(kind)
+
+
+_Enter = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+_callbacks = _Enter(_enter), _Enter(_enter_checked)
 
 
 def _hold(ctx: int, address: int, delta: int) -> None:
@@ -401,7 +422,15 @@ def _hold(ctx: int, address: int, delta: int) -> None:
         state.count(address, delta)
 
 
-_hold_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(_hold)
+def _hold_checked(ctx: int, address: int, delta: int) -> None:
+    from parakeet_py.llvm.safety import objects
+
+    state = _object_at(ctx + Context.STATE).value
+    objects.hold(state.kept if type(state) is CallState else {}, address, delta)
+
+
+_Hold = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+_hold_callbacks = _Hold(_hold), _Hold(_hold_checked)
 
 
 @lru_cache(maxsize=2)
@@ -409,8 +438,9 @@ def _addresses(checked: bool) -> dict[str, int]:
     """The addresses of the functions that compiled code, or checked code, calls."""
     from parakeet_py.llvm.entry import boxing
 
-    boxing.hold.value = ctypes.cast(_hold_callback, ctypes.c_void_p).value
-    entered = ctypes.cast(_callback, ctypes.c_void_p).value or 0
+    for hold, callback in zip(boxing.holds, _hold_callbacks, strict=True):
+        hold.value = ctypes.cast(callback, ctypes.c_void_p).value
+    entered = ctypes.cast(_callbacks[checked], ctypes.c_void_p).value or 0
     return {"pk_opaque": entered, "pk_count": boxing.support(checked)["gate.count"]}
 
 

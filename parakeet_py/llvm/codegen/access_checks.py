@@ -3,7 +3,9 @@
 A descriptor of checked code has two more fields, `low` and `high`: the memory in which it may be read and written. That
 is the block it was made with, the span of an argument or of what Python has given back, or an array on the stack; views
 have that of what they are views of. Before an access is looked at: is the block alive, does the element lie in that
-memory, is each index within its extent? Loops of libraries get whole arrays; their spans are looked at before.
+memory, is each index within its extent? Loops of libraries get whole arrays; their spans are looked at before, and
+whether their extents agree, as such loops ask one array alone. So are arrays that leave the function for a procedure,
+for Python or as results, where nothing is known of them but their extents and strides.
 
 Addresses are compared as integers: an address that is computed `inbounds` and is not has no value at all.
 
@@ -14,10 +16,13 @@ What fails is a failure of the compiled function, with a code of its own after t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from parakeet_py.base.types import itemsize
+from parakeet_py.base import routines
+from parakeet_py.base.types import Array, itemsize
+from parakeet_py.imp import ir
+from parakeet_py.llvm.runtime.array_memory import LENT
 from parakeet_py.llvm.safety import faults
 from parakeet_py.typed_ir.ir import Var
 
@@ -80,14 +85,103 @@ def check_access(scope: Scope, array: Var, indices: Sequence[str], what: str) ->
 
 def check_arrays(scope: Scope, arrays: Sequence[Var], what: str) -> None:
     """Look at whole arrays before a library reads and writes them."""
-    f = scope.f
     for array in arrays:
-        descriptor = scope.array(array)
-        low, high = (f.value(f"ptrtoint ptr {place} to i64") for place in span(f.value, descriptor).values())
-        some = f.value(f"icmp ne i64 {low}, {high}")
-        fault = f.select(_outside(f, descriptor, low, high), "i64", str(faults.OUTSIDE), "0")
-        fault = f.select(_is_dead(f, descriptor), "i64", str(faults.DEAD_BLOCK), fault)
-        _fail_on(scope, f.select(some, "i64", fault, "0"), f"{what} {array!r}")
+        check_array(scope, scope.array(array), f"{what} {array!r}")
+
+
+def check_array(scope: Scope, descriptor: Descriptor, what: str) -> None:
+    """Look at a whole array."""
+    f = scope.f
+    low, high = (f.value(f"ptrtoint ptr {place} to i64") for place in span(f.value, descriptor).values())
+    some, negative = f.value(f"icmp ne i64 {low}, {high}"), "false"
+    for extent in descriptor.extents:
+        negative = f.value(f"or i1 {negative}, {f.value(f'icmp slt i64 {extent}, 0')}")
+    fault = f.select(_outside(f, descriptor, low, high), "i64", str(faults.OUTSIDE), "0")
+    fault = f.select(_is_dead(f, descriptor), "i64", str(faults.DEAD_BLOCK), fault)
+    fault = f.select(some, "i64", fault, "0")
+    _fail_on(scope, f.select(negative, "i64", str(faults.INDEX), fault), what)
+
+
+def check_extents(scope: Scope, pairs: Iterable[tuple[str, str]], what: str) -> None:
+    """Look whether extents agree of which a library asks one alone."""
+    f, differ = scope.f, "false"
+    for left, right in pairs:
+        if left != right:
+            differ = f.value(f"or i1 {differ}, {f.value(f'icmp ne i64 {left}, {right}')}")
+    _fail_on(scope, f.select(differ, "i64", str(faults.INDEX), "0"), what)
+
+
+def check_product(scope: Scope, out: Var, left: Var, right: Var) -> None:
+    """Look at the arrays of a matrix product; vectors have one row on the left, one column on the right."""
+    check_arrays(scope, (out, left, right), "matrix product with")
+    first, second = scope.array(left).extents, scope.array(right).extents
+    inner = (first.pop(), second.pop(0))
+    check_extents(
+        scope,
+        [inner, *zip(scope.array(out).extents, [*first, *second], strict=True)],
+        f"matrix product with {out!r}",
+    )
+
+
+def check_routine(scope: Scope, name: str, outs: Sequence[Var], ins: Sequence[Var]) -> None:
+    """Look at the arrays of a loop of NumPy's; all have as many lines, and sizes of one number are the same."""
+    check_arrays(scope, (*outs, *ins), f"{name} with")
+    shapes, pairs = routines.shapes(name), []
+    sizes: dict[int, str] = {}
+    lines = scope.array(outs[0])["extent0"]
+    for array, axes in zip((*ins, *outs), (*shapes.ins, *shapes.outs), strict=True):
+        first, *others = scope.array(array).extents
+        pairs.append((lines, first))
+        pairs += [(sizes.setdefault(size, extent), extent) for size, extent in zip(axes, others, strict=True)]
+    check_extents(scope, pairs, f"{name} with {outs[0]!r}")
+
+
+def check_run(scope: Scope, array: Var, start: Sequence[str], count: str, what: str) -> None:
+    """Look at `count` adjacent elements, beginning with one, before they are read."""
+    f, descriptor = scope.f, scope.array(array)
+    assert isinstance(array.type, Array)
+    check_array(scope, descriptor, f"{what} {array!r}")
+    bad = f.value(f"icmp slt i64 {count}, 0")
+    for axis, index in enumerate(start):
+        run = count if axis == (0 if array.type.layout == "F" else array.type.rank - 1) else "1"
+        end, before = f.value(f"add i64 {index}, {run}"), f.value(f"icmp slt i64 {index}, 0")
+        beyond = f.value(f"icmp sgt i64 {end}, {descriptor[f'extent{axis}']}")
+        bad = f.value(f"or i1 {bad}, {f.value(f'or i1 {before}, {beyond}')}")
+    some = f.value(f"icmp ne i64 {count}, 0")
+    _fail_on(scope, f.select(f.value(f"and i1 {some}, {bad}"), "i64", str(faults.INDEX), "0"), f"{what} {array!r}[?]")
+
+
+def check_pack(scope: Scope, op: ir.Pack) -> None:
+    """Look at where values that are packed are stored: their flags are counted before."""
+    f, what = scope.f, "selection with"
+    check_arrays(scope, (op.array, op.values, op.flags), what)
+    place, end, count = (scope.scalar(each) for each in (op.place, op.end, op.count))
+    bad = f.value(f"icmp slt i64 {place}, 0")
+    for number, array in ((end, op.array), (count, op.values), (count, op.flags)):
+        beyond = f.value(f"icmp sgt i64 {number}, {scope.array(array)['extent0']}")
+        bad = f.value(f"or i1 {bad}, {beyond}")
+    _fail_on(scope, f.select(bad, "i64", str(faults.INDEX), "0"), f"{what} {op.array!r}")
+    function = f.module.declare("i64", "pk_flags_set", "ptr, i64")
+    chosen = f.value(f"call i64 {function}(ptr {scope.array(op.flags)['data']}, i64 {count})")
+    beyond = f.value(f"icmp sgt i64 {f.value(f'add i64 {place}, {chosen}')}, {end}")
+    _fail_on(scope, f.select(beyond, "i64", str(faults.INDEX), "0"), f"{what} {op.array!r}[?]")
+
+
+def check_leaving(scope: Scope, array: Descriptor, what: str) -> None:
+    """Look at an array, and at the objects that its memory belongs to, before it leaves the function."""
+    check_array(scope, array, what)
+    for name in ("object", "base"):
+        if array[name] != "null":
+            check_object(scope, array[name], what, null=True)
+
+
+def check_owner(scope: Scope, array: Descriptor, what: str) -> None:
+    """Look whether the memory of an array belongs to an object or is a block."""
+    f, owners = scope.f, "0"
+    for name in ("object", "base", "block"):
+        if array[name] != "null":
+            owners = f.value(f"or i64 {owners}, {f.value(f'ptrtoint ptr {array[name]} to i64')}")
+    _fail_on(scope, f.select(f.value(f"icmp eq i64 {owners}, 0"), "i64", str(faults.NO_OWNER), "0"), what)
 
 
 def check_count(scope: Scope, block: str, object_: str, holder: object, release: bool) -> None:
@@ -118,7 +212,8 @@ def _outside(f: FunctionText, array: Descriptor, low: str, high: str) -> str:
 
 
 def _is_dead(f: FunctionText, array: Descriptor) -> str:
-    """Has the block of an array, if it has one, been freed? Blocks are kept for a while after that."""
+    """Has the block of an array, if it has one, been freed? Blocks are kept for a while after that. Those that Python
+    owns may be freed as soon as compiled code has no reference left."""
     block = array["block"]
     if block == "null":
         return "false"
@@ -127,7 +222,8 @@ def _is_dead(f: FunctionText, array: Descriptor) -> str:
     own = f.value(f"icmp eq ptr {block}, null")
     place = f.value(f"select i1 {own}, ptr @pk.alive, ptr {block}")
     count = f.value(f"load volatile i64, ptr {place}")
-    return f.value(f"icmp slt i64 {count}, 1")
+    lent = f.value(f"icmp ult i64 {f.value(f'sub i64 {count}, {LENT + 1}')}, {LENT}")
+    return f.value(f"or i1 {lent}, {f.value(f'icmp slt i64 {count}, 1')}")
 
 
 def _fail_on(scope: Scope, fault: str, operation: str) -> None:

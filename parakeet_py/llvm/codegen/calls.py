@@ -27,7 +27,7 @@ from functools import partial
 from parakeet_py.base.types import Array, Scalar, Type, is_complex, real_dtype
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays as codegen_arrays
-from parakeet_py.llvm.codegen.access_checks import check_zones, span
+from parakeet_py.llvm.codegen.access_checks import check_leaving, check_zones, span
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor, slots_out
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, global_name
 from parakeet_py.llvm.codegen.polls import begin_state, poll_before_call
@@ -57,6 +57,9 @@ def define(procedure: ir.Function, caller: Unit, seen: str = "internal ") -> Non
         for result in procedure.results:
             held = scope.operand(result)
             if isinstance(result.type, Array):
+                assert isinstance(held, Descriptor)
+                if f.module.checks is not None:
+                    check_leaving(scope, held, f"result {result!r} of {procedure.name}")
                 codegen_arrays.leave(f, result.type, held, "%results", slot)
                 slot += slots_out(result.type)
                 continue
@@ -138,7 +141,10 @@ def call(scope: Scope, statement: ir.Call) -> None:
             f.remembered("a recursive call has been counted", partial(_count, scope))
         given += [f"i64 {f.binary('sub', 'i64', levels, str(statement.levels))}", f"ptr {floor}"]
     for argument in statement.args:
-        given += _given(f, argument.type, scope.operand(argument))
+        value = scope.operand(argument)
+        if f.module.checks is not None and isinstance(value, Descriptor):
+            check_leaving(scope, value, f"argument {argument!r} of {statement.procedure}")
+        given += _given(f, argument.type, value)
     arrays = sum(slots_out(out.type) for out in statement.outs if isinstance(out.type, Array))
     taken = f.alloca(f"[{arrays} x i64]", 8) if arrays else "null"
     returns = _returns([out.type for out in statement.outs])

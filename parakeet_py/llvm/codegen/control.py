@@ -74,13 +74,13 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             _count_reference(scope, array, release=isinstance(statement, ir.Release))
         case ir.Matmul(out, left, right):
             if scope.f.module.checks is not None:
-                access_checks.check_arrays(scope, (out, left, right), "matrix product with")
+                access_checks.check_product(scope, out, left, right)
             from parakeet_py.llvm.codegen import matmul  # few functions have any, and every first call would read it
 
             matmul.matmul(scope, statement, emit_block)
         case ir.Routine(_, name, outs, ins):
             if scope.f.module.checks is not None:
-                access_checks.check_arrays(scope, (*outs, *ins), f"{name} with")
+                access_checks.check_routine(scope, name, outs, ins)
             from parakeet_py.llvm.codegen import routines
 
             routines.routine(scope, statement)
@@ -166,13 +166,14 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
             from parakeet_py.llvm.codegen.pack import pack
 
             if f.module.checks is not None:
-                access_checks.check_arrays(scope, (rhs.array, rhs.values, rhs.flags), "selection with")
+                access_checks.check_pack(scope, rhs)
             return pack(scope, rhs)
         case ir.Pairwise():
             from parakeet_py.llvm.codegen.routines import pairwise
 
             if f.module.checks is not None:
-                access_checks.check_arrays(scope, (rhs.array,), "sum of")
+                start, count = [scope.scalar(index) for index in rhs.start], scope.scalar(rhs.count)
+                access_checks.check_run(scope, rhs.array, start, count, "sum of")
             return pairwise(scope, rhs)
         case Stride(array, axis):
             return scope.array(array)[f"stride{axis}"]
@@ -445,10 +446,16 @@ def _opaque(scope: Scope, statement: ir.Opaque) -> None:
     given = f.alloca(f"[{count} x i64]", 8) if count else "null"
     slot = 0
     for argument in statement.args:
-        arrays.leave(f, argument.type, scope.operand(argument), given, slot)
+        value = scope.operand(argument)
+        if f.module.checks is not None:
+            what = f"operand {argument!r} of a call of Python"
+            if isinstance(value, Descriptor):
+                access_checks.check_leaving(scope, value, what)
+                access_checks.check_owner(scope, value, what)
+            elif isinstance(argument.type, Object):
+                access_checks.check_object(scope, scope.scalar(argument), what)
+        arrays.leave(f, argument.type, value, given, slot)
         slot += arrays.slots_out(argument.type)
-        if f.module.checks is not None and isinstance(argument.type, Object):
-            access_checks.check_object(scope, scope.scalar(argument), f"operand {argument!r} of a call of Python")
     count = sum(arrays.slots_in(out.type) for out in statement.outs)
     taken = f.alloca(f"[{count} x i64]", 8) if count else "null"
     function = f.module.declare("i32", "pk_opaque", "ptr, i64, ptr, ptr")

@@ -21,7 +21,7 @@ import re
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays
-from parakeet_py.llvm.codegen.access_checks import check_zones
+from parakeet_py.llvm.codegen.access_checks import check_array, check_zones
 from parakeet_py.llvm.codegen.arrays import slots_in, slots_out
 from parakeet_py.llvm.codegen.builder import FunctionText, Locations, ModuleText, global_name
 from parakeet_py.llvm.codegen.control import emit_block
@@ -102,7 +102,10 @@ def generate(
         check_zones(scope)
         slot = 0
         for result in function.results:
-            arrays.leave(scope.f, result.type, scope.operand(result), "%results", slot)
+            value = scope.operand(result)
+            if checks is not None and isinstance(value, arrays.Descriptor):
+                check_array(scope, value, f"result {result!r} of {function.name}")
+            arrays.leave(scope.f, result.type, value, "%results", slot)
             slot += slots_out(result.type)
         scope.f.effect("ret i32 0")
     scope.aliases.finish()

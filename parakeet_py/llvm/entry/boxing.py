@@ -97,8 +97,8 @@ EXPORTS = (
 
 _FILTERS = sys.intern("filters")
 
-# What `gate.count` calls to count references to objects (void hold(ptr ctx, ptr object, i64 delta)).
-hold = ctypes.c_void_p(None)
+# What `gate.count` calls to count references to objects (void hold(ptr ctx, ptr object, i64 delta)); in checked code.
+holds = ctypes.c_void_p(None), ctypes.c_void_p(None)
 
 
 def _thread_count() -> int:
@@ -164,7 +164,7 @@ def symbols() -> dict[str, int]:
     found["gate.error_state"] = id(error_state.variable())
     found["gate.warnings"] = id(vars(warnings))
     found["gate.filters"] = id(_FILTERS)
-    found["gate.hold"] = ctypes.addressof(hold)
+    found["gate.hold"] = ctypes.addressof(holds[0])
     return found
 
 
@@ -212,6 +212,7 @@ def _load_checked(unchecked: Mapping[str, int]) -> Mapping[str, int]:
     known = dict(unchecked) | {f"gate.{name}": rt.symbols[name] for name in _RUNTIME_FUNCTIONS}
     known["gate.mem_handler"] = id(rt.mem_handler)
     known["gate.thread_count"] = id(_checked_thread_count)
+    known["gate.hold"] = ctypes.addressof(holds[1])
     _kept.append(rt.mem_handler)
     known |= objects.functions(known)
     code = support_code("checked gate support", stub_support.support(checked=True), known, EXPORTS, prefix="gate.")

@@ -11,15 +11,14 @@ Array results, whose slots are [object, base, block, data, dims, strides], are b
 - `block` otherwise (not from its start, or several results share it): the first result that covers the whole block owns
   it and the others are views of that; if there is none, they are views of an array of bytes made for the purpose.
   `bases` is a count and pairs (block, array), which say what this call has made already.
-- `block` that was lent to Python during the call (its count is beyond `LENT`): the array that owns it, or a view of it.
+- `block` that was lent to Python during the call (its count is beyond `LENT` of `array_memory`): the array that owns
+  it, or a view of it.
 
 `gate.lend_array` does the same for an operand of an operation that Python does, and marks the block: its count grows by
 twice `LENT`, and the owner is noted where the block, which is no longer listed, had its predecessor.
 """
 
 from __future__ import annotations
-
-LENT = 1 << 61  # references a block has when Python owns it
 
 ARRAYS = """
 def PyArray_NewFromDescr(

@@ -11,9 +11,10 @@ import sys
 
 from parakeet_py.base.frames.tracing import TOOLS
 from parakeet_py.llvm.engine.low_level_source import Source
-from parakeet_py.llvm.entry.boxing_text import ARRAYS, LENT
+from parakeet_py.llvm.entry.boxing_text import ARRAYS
 from parakeet_py.llvm.entry.callable_type import SLOW_OFFSET
 from parakeet_py.llvm.runtime import error_state, loop_polls
+from parakeet_py.llvm.runtime.array_memory import FIELDS, LENT
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, INTERRUPTED, Context
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 
@@ -67,7 +68,7 @@ def support(checked: bool = False) -> tuple[Source, ...]:
         "WRITEABLE": Flags.WRITEABLE,
         "OWNDATA": Flags.OWNDATA,
         "BYTES": 8,
-        "LENT_TO": 16,
+        "LENT_TO": FIELDS["PREVIOUS"],
         "BLOCK_HEADER": BLOCK_HEADER,
         "LENT": LENT,
         "INTERRUPTED": INTERRUPTED,

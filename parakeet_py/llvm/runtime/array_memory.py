@@ -23,6 +23,7 @@ from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER
 
 LARGE = 64 << 10
+LENT = 1 << 61  # references a block has when Python owns it, see `boxing_text`
 NUMPY_HANDLER_NAME = b"parakeet_py"
 FIELDS = {  # of the header of a block
     "COUNT": 0,

@@ -183,10 +183,10 @@ def runtime(checked: bool = False) -> Runtime:
 
 def _load_checked(unchecked: Runtime) -> Runtime:
     """The same, but that small and large arrays lie between red zones."""
-    from parakeet_py.llvm.safety.payloads import payload_sources
+    from parakeet_py.llvm.safety.payloads import CHECKS, payload_sources
 
     sources = (*payload_sources(), refcounted_memory.BLOCKS)
-    own = support_code("checked runtime", sources, unchecked.symbols, (*_SMALL, "pk_block_fault", "pk_payload_fault"))
+    own = support_code("checked runtime", sources, unchecked.symbols, (*_SMALL, *CHECKS))
     return Runtime({**unchecked.symbols, **own.addresses}, _capsule(own["pk_mem_handler"]))
 
 

@@ -19,7 +19,8 @@ from __future__ import annotations
     TOO_MANY,
     BLOCK_COUNT,
     NO_OWNER,
-) = range(1, 17)
+    DROPPED,
+) = range(1, 18)
 
 FAULTS = {
     NULL: "a null pointer in the place of an object",
@@ -38,5 +39,6 @@ FAULTS = {
     TOO_MANY: "a reference that was taken is kept by nothing",
     BLOCK_COUNT: "a block has more or fewer references than results and arguments explain",
     NO_OWNER: "an array whose memory belongs to nothing",
+    DROPPED: "an object whose last reference has been dropped",
 }
 FAULT = "!"  # how an argument of a failure is read that is one of these numbers

@@ -4,7 +4,7 @@ Each call of a checked gate has a *ledger*: for every object, the references tha
 dropped or given away (to a container, a view, an array that is made). In the end the result's one is left, and no
 other. A reference that has not been taken before is neither dropped nor given away; so a count that is wrong does no
 harm, and the call ends in a `MemorySafetyError`. Blocks are looked at as well: before results are boxed, as many
-references are counted as results hold.
+references are counted as results hold; so are the objects that compiled code holds which calls Python (`hold`).
 
 Checked gates and their support are linked against these functions in the place of Python's own:
 
@@ -26,22 +26,25 @@ set when it is called is put aside.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from parakeet_py.base.errors import MemorySafetyError
 from parakeet_py.llvm.engine.low_level_source import Source
-from parakeet_py.llvm.entry.boxing_text import LENT
 from parakeet_py.llvm.entry.callable_type import TP_FLAGS
 from parakeet_py.llvm.entry.stub_support import COUNTS_32, INCREMENT
+from parakeet_py.llvm.runtime.array_memory import FIELDS, LENT
 from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.llvm.safety import faults
 from parakeet_py.llvm.safety.payloads import readable
 from parakeet_py.signature.results import result_leaves, result_offsets
+
+Kept = dict[int, list[Any]]  # objects by their addresses, each with how often it is held
 
 BEGIN, REFERENCE, TAKE, GIVE, DROP, PLACE, FAULT, BLOCKS, SETTLE = range(9)
 _EVENTS = dict(BEGIN=0, REFERENCE=1, TAKE=2, GIVE=3, DROP=4, PLACE=5, FAULT=6, BLOCKS=7, SETTLE=8)
@@ -64,6 +67,7 @@ _MAKERS = {
     "PyTuple_New": "i64",
     "_PyObject_New": "ptr",
 }
+LENT_TO = FIELDS["PREVIOUS"]  # where a block that has been lent says which object owns it
 _OWN = ("reference", "take", "give", "Py_DecRef", "begin", "place", "is_owned", "count_blocks", "settle")
 
 
@@ -92,7 +96,7 @@ def _sources() -> tuple[Source, ...]:
     constants = {
         "COUNTS_32": COUNTS_32,
         "LENT": LENT,
-        "LENT_TO": 16,
+        "LENT_TO": LENT_TO,
         "TYPE_AT": Layout.TYPE,
         "TP_FLAGS": TP_FLAGS,
         "IS_TYPE": 1 << 31,  # Py_TPFLAGS_TYPE_SUBCLASS
@@ -208,10 +212,13 @@ def settle(value: ptr, helper: ptr) -> ptr:
 class Ledger:
     """One call of a checked gate: references taken, less those dropped or given away, and the first thing wrong."""
 
-    __slots__ = ("fault", "leaf", "references", "what")
+    __slots__ = ("counts", "dropped", "fault", "held", "leaf", "references", "what")
 
     def __init__(self) -> None:
         self.references: Counter[int] = Counter()
+        self.counts = False  # has compiled code counted objects?
+        self.held: Counter[int] = Counter()  # by compiled code: of objects that others keep alive
+        self.dropped: dict[int, Any] = {}  # what would be gone: objects of which it has dropped the last reference
         self.fault = 0
         self.what = ""
         self.leaf = -1
@@ -232,13 +239,41 @@ class Ledger:
         self.references[address] -= 1
         return True
 
+    def hold(self, kept: Kept, address: int, delta: int) -> None:
+        """Compiled code takes or drops a reference to an object, which is among those that the call keeps for it or is
+        kept alive by the caller."""
+        self.counts = True
+        entry = kept.get(address)
+        if address in self.dropped:
+            self.find(faults.DROPPED, _described(self.dropped[address]))
+        elif entry is not None:
+            entry[1] += delta
+            if entry[1] <= 0:
+                del kept[address]
+                object_ = entry.pop(0)
+                if sys.getrefcount(object_) <= 2:
+                    self.dropped[address] = object_
+        else:
+            self.held[address] += delta
+            if self.held[address] < 0:
+                self.held[address] = 0
+                self.find(faults.TOO_FEW, _described(_object(address)))
+
+    def count_objects(self, kept: Kept, expected: Mapping[int, int]) -> None:
+        """Compare the references to objects that compiled code holds in the end with those that results hold."""
+        for address in {*kept, *self.held, *expected}:
+            count = self.held[address] + (kept[address][1] if address in kept else 0)
+            if count != expected.get(address, 0):
+                fault = faults.TOO_FEW if count < expected.get(address, 0) else faults.TOO_MANY
+                self.find(fault, _described(self.dropped.get(address, _object(address))))
+
     def close(self, result: int) -> None:
         """The call is over: whether all references are where they belong."""
         if result:
             self.lose(result)
         if any(count > 0 for count in self.references.values()):
             kept = next(address for address, count in self.references.items() if count > 0)
-            self.find(faults.TOO_MANY, f"a {type(ctypes.cast(kept, ctypes.py_object).value).__name__} of the call")
+            self.find(faults.TOO_MANY, _described(_object(kept)))
         fault = _payload_fault()
         if fault:
             self.find(fault, "memory that is not in use")
@@ -296,22 +331,56 @@ def _object(address: int | None) -> Any:
     return None if not address else ctypes.cast(address, ctypes.py_object).value
 
 
+def hold(kept: Kept, address: int, delta: int) -> None:
+    """Count a reference of compiled code to an object in the ledger of its call."""
+    _ledgers()[-1].hold(kept, address, delta)
+
+
+def use(addresses: Iterable[int]) -> None:
+    """Look at objects, or null, that compiled code hands to Python: has it dropped their last reference before?"""
+    ledger = _ledgers()[-1]
+    for address in addresses:
+        if address in ledger.dropped:
+            ledger.find(faults.DROPPED, _described(ledger.dropped[address]))
+
+
+def _described(object_: object) -> str:
+    return f"a {type(object_).__name__} of the call"
+
+
 def _count_blocks(ledger: Ledger, ctx: int, results: int, helper: Any) -> None:
-    """Compare the references to each block of the call with those that results hold."""
+    """Compare the references to each block and object of the call with those that results hold."""
     native = getattr(getattr(helper, "__self__", None), "native", None)
     if native is None:
         return
     held: Counter[int] = Counter()
+    objects: Counter[int] = Counter()
+    lent: Counter[int] = Counter()
     offsets = result_offsets(native.result)
     for leaf in result_leaves(native.result):
-        if leaf.kind == "array":
-            held[_word(results + 8 * offsets[leaf.index] + 16)] += 1
+        place = results + 8 * offsets[leaf.index]
+        block, owner = (_word(place + 16), _word(place + 8)) if leaf.kind == "array" else (0, 0)
+        if leaf.kind == "object":
+            objects[_word(place)] += 1
+        elif block:
+            held[block] += 1
+            if _word(block) > LENT:
+                lent[block] += 1
+        elif owner:
+            objects[owner] += 1
     block = _word(ctx + Context.BLOCKS)
     while block:
         count = _word(block)
         if count < LENT and count != held[block]:
             ledger.find(faults.BLOCK_COUNT, f"a block of {_word(block + 8)} bytes ({count}, not {held[block]})")
         block = _word(block + 24)
+    for block, count in lent.items():
+        if _word(block) != 2 * LENT + count:
+            ledger.find(faults.BLOCK_COUNT, f"a block of {_word(block + 8)} bytes that Python has been given")
+        objects[_word(block + LENT_TO)] += 1
+    kept = getattr(_object(_word(ctx + Context.STATE)), "kept", None)
+    if kept is not None or ledger.counts:  # it calls Python; other code counts no objects
+        ledger.count_objects(kept or {}, objects)
 
 
 def _word(address: int) -> int:

@@ -9,7 +9,9 @@ A payload that is freed is filled with `FREED`, the count of its block is `DEAD`
 only when so many others have been freed after it (`KEPT` small ones, `KEPT_LARGE` large ones). Then it is looked at
 whether anything was stored in it meanwhile.
 
-    i64 pk_block_fault(ptr block)    0, or what is wrong with a block (`faults`); nothing is wrong with null
+    i64 pk_block_fault(ptr block)    0, or what is wrong with a block (`faults`); nothing is wrong with null. One that
+                                     Python owns is gone for compiled code with its last reference
+    i64 pk_flags_set(ptr flags, i64 count)   how many bytes are not zero
     i64 pk_payload_fault()           what has been found wrong with freed memory since this was asked last, or 0
 
 Nothing that is wrong is touched: a block that is no block is not freed.
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.runtime import symbols
-from parakeet_py.llvm.runtime.array_memory import FIELDS, HEADER, NUMPY
+from parakeet_py.llvm.runtime.array_memory import FIELDS, HEADER, LENT, NUMPY
 from parakeet_py.llvm.safety.faults import AFTER_FREE, BEFORE, BEHIND, DEAD_BLOCK, MISALIGNED, UNREADABLE
 
 ZONE = 0xA5
@@ -28,6 +30,7 @@ FREED = 0xDD
 DEAD = -0x2222222222222223  # eight bytes FREED
 KEPT, KEPT_LARGE = 1024, 8
 LARGE = 64 << 10
+CHECKS = ("pk_block_fault", "pk_flags_set", "pk_payload_fault")
 
 
 READABLE = """
@@ -93,9 +96,21 @@ def pk_block_fault(block: ptr) -> i64:
         return 0
     if i64(block) & 63 != 0:
         return MISALIGNED
-    if readable(block - 64) and readable(block):
-        return fault_of(block)
-    return UNREADABLE
+    if not readable(block - 64) or not readable(block):
+        return UNREADABLE
+    count = block.COUNT.i64
+    if count > LENT and count <= 2 * LENT:
+        return DEAD_BLOCK
+    return fault_of(block)
+
+def pk_flags_set(flags: ptr, count: i64) -> i64:
+    found = 0
+    k = 0
+    while k < count:
+        if flags.i8[k] != 0:
+            found += 1
+        k += 1
+    return found
 
 def pk_payload_fault() -> i64:
     return exchange(fault.i64, 0, "seq_cst")
@@ -141,6 +156,7 @@ def payload_sources() -> tuple[Source, ...]:
         "FRESH": FRESH,
         "FREED": FREED,
         "DEAD": DEAD,
+        "LENT": LENT,
         "KEPT": KEPT,
         "KEPT_LARGE": KEPT_LARGE,
         "LARGE": LARGE,

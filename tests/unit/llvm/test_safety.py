@@ -7,11 +7,9 @@ text of the gate. Each kind of fault is met once at least.
 from __future__ import annotations
 
 import gc
-import inspect
-import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -24,98 +22,25 @@ from parakeet_py import accelerate, options
 from parakeet_py.base.errors import MemorySafetyError, ParakeetError
 from parakeet_py.base.types import Array, Object
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen import access_checks, module
+from parakeet_py.llvm.codegen import access_checks
 from parakeet_py.llvm.entry.stub_results import ResultWriter
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER
 from parakeet_py.llvm.safety import payloads
 from parakeet_py.llvm.safety.faults import FAULTS
 from parakeet_py.signature.results import ResultLeaf, ResultTuple
 from parakeet_py.signature.specs import signature_of
-from parakeet_py.typed_ir.ir import Load, Reshape, Var
+from parakeet_py.typed_ir.ir import Reshape, Var
+from tests.helpers.corrupted_code import (
+    changed,
+    corrupted,
+    loads_at,
+    next_to_arrays,
+    refused,
+    stores_at,
+    twice_released,
+)
 from tests.helpers.entry_stub_programs import Probe
 from tests.helpers.native_functions import POS, const, let
-
-Change = Callable[[ir.Statement], tuple[ir.Statement, ...]]
-
-
-def changed(block: ir.Block, change: Change) -> ir.Block:
-    """The block with each statement, inner ones first, replaced by others."""
-    found: list[ir.Statement] = []
-    for statement in block.statements:
-        match statement:
-            case ir.If(_, then, orelse):
-                statement = replace(statement, then=changed(then, change), orelse=changed(orelse, change))
-            case ir.For(body=body) | ir.Parallel(body=body):
-                statement = replace(statement, body=changed(body, change))
-            case ir.While(head, _, body):
-                statement = replace(statement, head=changed(head, change), body=changed(body, change))
-        found += change(statement)
-    return ir.Block(tuple(found))
-
-
-@contextmanager
-def corrupted(
-    change: Change | None = None, whole: Callable[[ir.Function], ir.Function] | None = None
-) -> Iterator[None]:
-    """Functions that are compiled inside have their loops changed after all checks of the IR."""
-    generate = module.generate
-
-    def corrupt(function: ir.Function, *args: Any, **kwargs: Any) -> Any:
-        if change is not None:
-            function = replace(function, body=changed(function.body, change))
-        return generate(whole(function) if whole is not None else function, *args, **kwargs)
-
-    with mock.patch.object(module, "generate", corrupt), options(check=2):
-        yield
-
-
-def refused(function: Any, *args: Any) -> str:
-    """The text of the error that a call ends in, which names a line of the function."""
-    with pytest.raises(MemorySafetyError) as raised:
-        accelerate(function)(*args)
-    text = str(raised.value)
-    first = function.__code__.co_firstlineno
-    named = [int(line) for line in re.findall(rf"{re.escape(__file__)}:(\d+)", text)]
-    assert named, text
-    assert first <= named[0] <= first + len(inspect.getsourcelines(function)[0]), text
-    return text
-
-
-def stores_at(*indices: int) -> Change:
-    """Store at other places."""
-
-    def change(statement: ir.Statement) -> tuple[ir.Statement, ...]:
-        if isinstance(statement, ir.Store):
-            statement = replace(statement, indices=tuple(map(const, indices)))
-        return (statement,)
-
-    return change
-
-
-def loads_at(*indices: int) -> Change:
-    def change(statement: ir.Statement) -> tuple[ir.Statement, ...]:
-        match statement:
-            case ir.Let(rhs=Load(array)):
-                statement = replace(statement, rhs=Load(array, tuple(map(const, indices))))
-        return (statement,)
-
-    return change
-
-
-def next_to_arrays(make: Callable[[Var], tuple[ir.Statement, ...]]) -> Change:
-    """Statements behind each new array on the heap."""
-
-    def change(statement: ir.Statement) -> tuple[ir.Statement, ...]:
-        match statement:
-            case ir.Let(out, ir.NewArray(_, "heap")):
-                return (statement, *make(out))
-        return (statement,)
-
-    return change
-
-
-def twice_released(statement: ir.Statement) -> tuple[ir.Statement, ...]:
-    return (statement, statement) if isinstance(statement, ir.Release) else (statement,)
 
 
 def doubled(x):
@@ -248,9 +173,9 @@ def test_block_with_a_reference_too_many() -> None:
     assert "y = x * 2" in text
 
 
-@pytest.mark.parametrize(("value", "fault"), [(0.0, 15), (-1.0, 15), (1.0, 1)])
+@pytest.mark.parametrize(("value", "fault"), [(0.0, 6), (-1.0, 6), (1.0, 6), (5e-324, 15), (1.0 + 2**-52, 1)])
 def test_block_with_a_count_that_makes_no_sense(value: float, fault: int) -> None:
-    """A number of an array has got into the header: no reference, or as if Python had been lent the block."""
+    """A number of an array has got into the header: no reference, two, or as if Python had been lent the block."""
     with mock.patch.object(access_checks, "check_access"), corrupted(stores_at(-BLOCK_HEADER // 8)):
         assert FAULTS[fault] in refused(doubled, np.full(5, value))
 
