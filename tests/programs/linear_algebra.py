@@ -182,6 +182,8 @@ _ODD = [np.nan, np.inf, -2.0, 0.0, -0.0, -np.inf]
         (arr("f8", 1, values=[np.nan]), 0),
         (arr("f8", 1, 1, values=[np.inf]), 0),
         (arr("f8", 2, 3, 1, values=_ODD), 0),
+        (arr("f4", 5, values=[1e-30, -1e-30, 0.0, -0.0, np.inf]), np.float32(-1e-30)),
+        (arr("f8", 1, 5, values=[1e-200, -1e-200, 0.0, -0.0, np.nan]), -1e-200),
     ]
 )
 def dot_of_zero(a, b):

@@ -105,3 +105,19 @@ def strings_known_by_value(s, x, kind):
         numbers[ord(c)] = 1
     mode = 2 * x if kind == "ab" else x
     return s[0] in numbers, ord(s[0]) in numbers, s.upper(), s, mode, kind in s, "".join(c + c for c in s)
+
+
+@program(
+    [(1.5, 2), (3, 2), raising(ValueError, 1.5, 7)],
+    message=True,
+    opaque=None,
+)
+def format_that_numbers_do_not_have(x, y):
+    total = x + y
+    try:
+        text = f"{total}: {x:q}"
+    except ValueError as error:
+        text = str(error)
+    if y > 5:
+        return f"{total!r:>8}{y:x}{x:zz}"
+    return total, text

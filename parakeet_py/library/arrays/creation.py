@@ -206,6 +206,12 @@ def array(a, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=Non
     return made[leading_axes(made.ndim, ndmin)] if ndmin > made.ndim else made
 
 
+@static
+def is_same(kind, dtype):
+    """Whether an array of a kind is one of a dtype; `long` and `long long` are equal, but not the same."""
+    return kind == np.dtype(dtype) and kind.char == np.dtype(dtype).char
+
+
 def converted_array(a, dtype, order, always):
     """np.array or np.asarray; `always` makes a new array of one that would do."""
     if is_weak(a):
@@ -215,7 +221,7 @@ def converted_array(a, dtype, order, always):
         return as_array(cast(fitting(a, kind), kind))
     fresh = not is_array(a)
     made = as_array(a, dtype)
-    if dtype is not None and dtype_of(made) != np.dtype(dtype):
+    if dtype is not None and not is_same(dtype_of(made), dtype):
         fresh = True
         made = cast(made, dtype)
     if always and not fresh:
@@ -253,7 +259,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
 
 def must_do_as_it_is(a, dtype, order):
     """NumPy refuses to copy, if it is asked to, what cannot stay as it is."""
-    if not is_array(a) or (dtype is not None and dtype_of(a) != np.dtype(dtype)) or order in ("C", "F"):
+    if not is_array(a) or (dtype is not None and not is_same(dtype_of(a), dtype)) or order in ("C", "F"):
         hand_back("copy=False of what may have to be copied")
 
 
@@ -262,7 +268,7 @@ def ascontiguousarray(a, dtype=None, *, like=None):
     made = as_array(a, dtype)
     if made.ndim == 0:
         made = made[None]
-    if dtype is not None and dtype_of(made) != np.dtype(dtype):
+    if dtype is not None and not is_same(dtype_of(made), dtype):
         made = cast(made, dtype)
     return in_memory_order(made, "C")
 
@@ -317,7 +323,7 @@ def check_cast(source, target, casting):
 def astype(a, dtype, order="K", casting="unsafe", subok=True, copy=True):
     check_cast(dtype_of(a), np.dtype(dtype), casting)
     order = order_name(order, "K")
-    if dtype_of(a) == np.dtype(dtype):
+    if is_same(dtype_of(a), dtype):
         return copied(a, order) if copy else in_memory_order(a, order)
     made = cast(a, dtype)
     return made if fits_order(order, layout_of(made), a.ndim) else copied(made, order)
@@ -482,7 +488,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
         start, stop = np.array(start, ndmin=rank), np.array(stop, ndmin=rank)
         base = np.expand_dims(np.array(base, ndmin=rank), axis)
     made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return made if dtype is None or np.dtype(dtype) == dtype_of(made) else cast(made, dtype)
+    return made if dtype is None or is_same(dtype_of(made), dtype) else cast(made, dtype)
 
 
 @implements(np.geomspace)
@@ -501,7 +507,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
             made[-1] = stop
     made *= sign
     made = made if axis == 0 else np.moveaxis(made, 0, axis)
-    return made if dtype is None or np.dtype(dtype) == working else cast(made, dtype)
+    return made if dtype is None or is_same(working, dtype) else cast(made, dtype)
 
 
 def as_scalar_if_single(value):

@@ -280,14 +280,17 @@ def scaled(a, b):
     """A product with a number: BLAS leaves a matrix in C order, the ufunc anything in the order of its operand.
 
     BLAS adds multiples to zeros (`axpy`), and nothing where the number is zero, whatever it would multiply; a single
-    element is multiplied.
+    element is multiplied. Multiples are added before they are rounded: zeros are positive but for those of underflows.
     """
     product = np.multiply(a, b)
     if dtype_of(product).char not in "fdFD" or max(rank_of(a), rank_of(b)) not in (1, 2):
         return product
     zero = dtype_of(product).type(0)
-    number = a if rank_of(a) == 0 else b
-    added = np.where(number == 0, zero, product + zero)
+    number, other = (a, b) if rank_of(a) == 0 else (b, a)
+    if dtype_of(product).char in "fd":
+        added = np.where((number != 0) & ((product != 0) | (other != 0)), product, zero)
+    else:
+        added = np.where(number == 0, zero, product + zero)
     return in_order(np.where(product.size == 1, product, added))
 
 

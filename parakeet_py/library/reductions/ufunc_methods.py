@@ -329,6 +329,11 @@ def compensates() -> bool:
     return sys.version_info >= (3, 12)
 
 
+def compensates_complex() -> bool:
+    """Whether its sum of complex numbers does, since 3.14."""
+    return sys.version_info >= (3, 14)
+
+
 @helper
 def python_item(a, i, number):
     """An element of a list or an array; `number` makes Python's of it."""

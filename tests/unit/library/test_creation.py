@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py import accelerate
 from tests.helpers.library_run import Cases
 
 CASES = Cases()
@@ -175,3 +176,24 @@ def test_typed_ir(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("function", CASES.functions())
 def test_native(function: Callable[..., Any]) -> None:
     CASES.check_native(function)
+
+
+def test_equal_dtypes_that_are_not_the_same() -> None:
+    """`long` and `long long` are of one size; results are of the one that the program names."""
+
+    def made(x):
+        named = np.dtype("q")
+        return (
+            x.sum(axis=0, dtype=named),
+            x.astype("q"),
+            np.asarray(x, dtype="q"),
+            np.zeros(3, named),
+            np.longlong(3),
+            x.astype(np.intp),
+            np.full(2, 1, "Q"),
+        )
+
+    f, x = accelerate(made), np.ones((2, 3), int)
+    for _ in range(3):
+        assert [one.dtype.char for one in f(x)] == [one.dtype.char for one in made(x)]
+    assert not f.fell_back

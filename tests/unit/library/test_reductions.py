@@ -11,6 +11,7 @@ import pytest
 
 from parakeet_py import accelerate
 from parakeet_py.library.reductions import ufunc_methods
+from parakeet_py.typed_ir.specialize.python import builtin_reductions
 from tests.helpers.library_run import Cases, numbers
 
 CASES = Cases()
@@ -218,3 +219,18 @@ def test_sum_of_floats_carries_a_compensation(monkeypatch: pytest.MonkeyPatch) -
     found = sums([1e16, 1.0, -1e16, -0.0] * 3, 1e16, 1.0)
     assert found == (3.0, 1.0, 4.0, 3.0, 0.0, np.float32(0))
     assert not sums.fell_back
+
+
+def test_sums_of_complex_numbers_with_compensation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's carry one since 3.14: those are left to it."""
+
+    def added(xs):
+        return sum([v * 1j for v in xs]), sum(xs), sum([xs[0] * 1j, 2.0, len(xs)])
+
+    for compensates in (False, True):
+        monkeypatch.setattr(builtin_reductions, "compensates_complex", lambda found=compensates: found)
+        f = accelerate(added)
+        for _ in range(3):
+            assert f([1.0, 2.0]) == added([1.0, 2.0])
+        assert bool(f.opaque_calls) == compensates
+        assert not f.fell_back

@@ -40,7 +40,7 @@ def dtype_name(s: Context, value: Value) -> str:
         name: str = np.dtype(found).name
     except TypeError as error:
         raise s.unsupported(str(error)) from None
-    if name not in DTYPES or not np.dtype(found).isnative:
+    if name not in DTYPES or not np.dtype(found).isnative or np.dtype(found).char != np.dtype(name).char:
         raise s.hand_back(f"dtype {name}")
     return name
 

@@ -99,6 +99,10 @@ def operation_of(s: Context, op: ssa.Op) -> tuple[str, list[Value], dict[str, Va
             return f"compare:{name}", [s.value(left), s.value(right)], {}
         case ssa.Unary(name, operand):
             return f"unary:{name}", [s.value(operand)], {}
+        case ssa.BuildString(parts) if not any("{" in spec or "}" in spec for _, _, spec in parts):
+            fields = [(f"!{how}" if how else "") + (f":{spec}" if spec else "") for _, how, spec in parts]
+            template = "".join(f"{{{field}}}" for field in fields)
+            return "call", [Static(str.format), lift(template), *(s.value(part) for part, _, _ in parts)], {}
     raise s.unsupported(f"{type(op).__name__} of objects that are not compiled")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, is_complex, is_float
-from parakeet_py.library.reductions.ufunc_methods import compensates
+from parakeet_py.library.reductions.ufunc_methods import compensates, compensates_complex
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
@@ -168,6 +168,8 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
 def _sum_of_items(s: Context, total: Value, items: Sequence[Value]) -> Value:
     """Known items added one after another. Where Python's sum carries a compensation it does as long as there are
     floats and ints of Python's, from a start that is one."""
+    if any(map(_is_complex, (total, *items))):
+        _without_compensation(s)
     lost: Value = py(0.0)
     plain = compensates() and _is_plain(total)
     for item in items:
@@ -189,6 +191,17 @@ def _is_float(value: Value) -> bool:
     return isinstance(value, ScalarV) and value.type == PYFLOAT
 
 
+def _is_complex(value: Value) -> bool:
+    kinds = value.kinds if isinstance(value, TaggedScalar) else (value.type,) if isinstance(value, ScalarV) else ()
+    return PYCOMPLEX in kinds
+
+
+def _without_compensation(s: Context) -> None:
+    """Refuse sums of complex numbers of Python's where they carry a compensation."""
+    if compensates_complex():
+        raise s.hand_back("sum() of complex numbers, which carries a compensation")
+
+
 def _is_plain(value: Value) -> bool:
     return isinstance(value, ScalarV) and value.type in (PYINT, PYFLOAT)
 
@@ -202,6 +215,8 @@ def _sum_of_numbers(s: Context, array: ArrayV, total: Value, python: bool) -> Va
     b = s.builder
     if not isinstance(total, ScalarV):
         raise s.hand_back("sum() from what is no number")
+    if total.type == PYCOMPLEX or (python and array.dtype == "complex128"):
+        _without_compensation(s)
     as_float = total.type == PYCOMPLEX and array.dtype == "float64"
     number = Static(_NUMBERS[np.dtype(array.dtype).kind] if python or as_float else None)
 
