@@ -23,7 +23,7 @@ def cuCtxGetStreamPriorityRange(least: int, greatest: int) -> None:
 
 @call("p")
 def cuStreamDestroy(handle: int) -> None:
-    pass
+    machine.handles.pop(handle, None)  # what it has been asked for is done nevertheless
 
 
 @call("pp")

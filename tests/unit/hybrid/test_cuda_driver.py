@@ -33,6 +33,14 @@ def test_scenarios(scenario: str) -> None:
     assert run("-m", "tests.driver.scenarios", scenario).endswith("done\n")
 
 
+@pytest.mark.parametrize(
+    "trouble",
+    ["lost cuda:0 stores", "lost cuda:0,cuda:1 nothing", "no_memory_in_a_window", "gone"],
+)
+def test_bad_input(trouble: str) -> None:
+    assert run("-m", "tests.driver.bad_input", *trouble.split()).endswith("done\n")
+
+
 def test_bench(tmp_path: Path) -> None:
     run("-m", "tests.driver.scenarios", "bench", str(tmp_path))
     result = json.loads((tmp_path / "gpu-XS.json").read_text())
