@@ -637,6 +637,23 @@ def strides_of_ones_own(x, n, w):
     return rows.max(axis=1), rows, np.lib.stride_tricks.as_strided(x, (2,), (16,), writeable=False)
 
 
+@program([(arr("f8", 6), 4), (arr("f4", 7, layout="stepped"), 3)])
+def strides_of_ones_own_in_a_loop(x, n):
+    total = 0.0
+    for i in range(n):
+        rows = np.lib.stride_tricks.as_strided(x, (2, x.size // 2), 2 * x.strides)
+        total += rows[i % 2, -1]
+    return rows, total
+
+
+@program([(arr("f8", 6), 4)], opaque=None, mutates=(0,))
+def strides_stored_through_in_a_loop(x, n):
+    for i in range(n):
+        rows = np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8))
+        rows[1] += i
+    return rows
+
+
 @program([(arr("f8", 6), 4, 30)], opaque=None, mutates=(0,))
 def strides_stored_through(x, n, w):
     rows = np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8))

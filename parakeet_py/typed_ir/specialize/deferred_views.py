@@ -30,7 +30,7 @@ class Shadows:
         self.site: Site = ()  # the statement of the user's that is being compiled
         self.made: dict[int, tuple[frozenset[int], Site]] = {}  # its memory: what it may share, and where it was made
         self.merged: dict[int, frozenset[int]] = {}  # memory of a loop's iterations: what was made there and leaves it
-        self.guarded: dict[int, Site] = {}  # marks of views whose elements share memory, and where they were made
+        self.guarded: dict[Site, int] = {}  # where views were made whose elements share memory, and their marks
         self.fresh: set[ir.Var] = set()  # arrays that were new when they were appended to a list
         self.written: frozenset[int] = frozenset()
         self.returned: frozenset[int] = frozenset()
@@ -64,9 +64,8 @@ class Shadows:
         """A mark for a view through which only Python stores."""
         if self.site in self.wanted:
             raise HandBack("a view whose elements share memory, and that is stored to")
-        root = -1 - len(self.guarded)  # older than anything made in a loop, so that it is kept apart there
-        self.guarded[root] = self.site
-        return frozenset({root})
+        # Older than anything made in a loop, so that it is kept apart there; one for each site, so that loops settle.
+        return frozenset({self.guarded.setdefault(self.site, -1 - len(self.guarded))})
 
     def merge(self, inside: int, roots: frozenset[int]) -> None:
         """A loop hands on memory that its iterations have made, from now on known as `inside`."""
@@ -84,8 +83,9 @@ class Shadows:
     def store(self, roots: frozenset[int]) -> None:
         """Some memory is going to be stored to."""
         roots = self._unmerged(roots) if self.merged else roots
-        if self.guarded and not roots.isdisjoint(self.guarded):
-            self.want(frozenset(site for root, site in self.guarded.items() if root in roots))
+        guarded = frozenset(site for site, root in self.guarded.items() if root in roots)
+        if guarded:
+            self.want(guarded)
         self._refuse(roots)
         self.written |= roots
 
