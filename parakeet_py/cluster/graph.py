@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import dask
@@ -19,24 +19,11 @@ import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from parakeet_py.cluster.worker import scalars, tasks
+from parakeet_py.cluster.fusion import fused
 from parakeet_py.cluster.worker.given_up import GivenUp, passed_on, tried
 from parakeet_py.cluster.worker.tasks import cut
 
-_JOINS = frozenset(
-    (
-        tasks.combined,
-        tasks.added,
-        scalars.summed,
-        tasks.assembled,
-        tasks.joined_rows,
-        tasks.product,
-        tasks.run_routine,
-        tasks.totals_before,
-        tasks.after,
-    )
-)
-
+SMALL = 1 << 17  # elements of a chunk that is read as it is, rather than a slice of it as a task of its own
 SLICED = 0.5  # of a chunk: less than that is sent as a slice of its own
 
 
@@ -84,6 +71,8 @@ class Graph:
     tasks : by their keys
     inputs : the Dask arrays whose chunks are read
     rounds : how often the client has waited for numbers
+    made : how many tasks there are in all, once the arrays are there
+    apart : keys of slices of chunks, which are cut out where the chunks are
     doubtful : keys of tasks that may leave the call to Python, and of all that read what these give
     """
 
@@ -92,9 +81,10 @@ class Graph:
         self.name = f"{function}-{token}"
         self.tasks: dict[Any, Any] = {}
         self.inputs: dict[str, Any] = {}
-        self.rounds = 0
+        self.rounds = self.made = 0
         self.doubtful: set[Hashable] = set()
         self._count = 0
+        self.apart: set[Hashable] = set()
         self._slices: dict[Any, Hashable] = {}
         self._numbers = itertools.count()  # of slices: a key never means another one
 
@@ -138,6 +128,8 @@ class Graph:
         if found is None:
             found = (f"{self.function}-halo-{self.token}", next(self._numbers))
             self._slices[key, bounds] = self.add(found, cut, TaskRef(key), bounds)
+            if whole > SMALL:
+                self.apart.add(found)
         return found
 
     # ---- collections -------------------------------------------------------------------------------------------------
@@ -154,7 +146,7 @@ class Graph:
         shown = Counter(key for keys, _, _ in wanted for key in keys.values())
         reached = self.ancestors(shown)
         self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
-        self.fuse(shown)
+        self.tasks = fused(self.tasks, shown, self.apart)
         needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
         layers: dict[str, dict[Any, Any]] = {}
         for keys, _, _ in wanted:
@@ -168,6 +160,9 @@ class Graph:
                     layer[own] = self.tasks.pop(key).substitute({}, own)
                 else:
                     layer[own] = Alias(own, key)
+        self.made = len(self.tasks) + sum(
+            isinstance(task, Task) for layer in layers.values() for task in layer.values()
+        )
         below = self.graph()
         depends = {self.name, *below.dependencies[self.name]}
         return [
@@ -181,33 +176,6 @@ class Graph:
             )
             for (name, layer), (_, chunks, dtype) in zip(layers.items(), wanted, strict=True)
         ]
-
-    def fuse(self, shown: Collection[Hashable]) -> None:
-        """Let tasks whose result one other needs be a part of that one, along chains; `shown` ones stay.
-
-        What puts several together is no part of a chain: the tasks before it run side by side.
-        """
-        dependents = Counter(other for task in self.tasks.values() for other in getattr(task, "dependencies", ()))
-        order = {key: number for number, key in enumerate(self.tasks)}
-        members: dict[Hashable, list[Any]] = {}
-        for key, task in list(self.tasks.items()):
-            if not isinstance(task, Task):
-                continue
-            members[key] = [task]
-            if _function_of(task) in _JOINS:
-                continue
-            before = [
-                other
-                for other in task.dependencies
-                if other in members and dependents[other] == 1 and other not in shown
-            ]
-            if before:
-                last = max(before, key=order.__getitem__)
-                members[key] = [*members.pop(last), task]
-                del self.tasks[last]
-        for key, some in members.items():
-            if len(some) > 1:
-                self.tasks[key] = Task.fuse(*some, key=key)
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
@@ -252,10 +220,6 @@ class Graph:
         needed = self.ancestors(keys)
         self.tasks = {key: task for key, task in self.tasks.items() if key in needed}
         self._slices = {what: key for what, key in self._slices.items() if key in needed}
-
-
-def _function_of(task: Task) -> Any:
-    return task.args[0] if task.func in (tried, passed_on) else task.func
 
 
 @functools.lru_cache(maxsize=64)

@@ -63,7 +63,7 @@ class HostWalk:
 
     Attributes
     ----------
-    chunk_bytes, hints : see `PlannedCall`
+    chunk_bytes, hints, layouts : see `PlannedCall`
     checks : keys of checks that the results wait for
     may_raise : keys of parts of regions that may raise
     regions : what has become of regions so far
@@ -77,6 +77,7 @@ class HostWalk:
         self.chunk_bytes = settings.chunk_bytes
         self.checks: list[Hashable] = []
         self.may_raise: list[Hashable] = []
+        self.layouts: dict[str, dict[Any, Any]] = {}
         self.regions: list[RegionReport] = []
         self.scopes: list[dict[Any, Any]] = []
         self.held: list[Any] = []
@@ -85,7 +86,7 @@ class HostWalk:
 
     def report(self) -> ClusterReport:
         """What the call does, as far as it has got."""
-        return ClusterReport(tuple(self.regions), self.graph.rounds, len(self.graph.tasks))
+        return ClusterReport(tuple(self.regions), self.graph.rounds, self.graph.made or len(self.graph.tasks))
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """The results of the host part for its leaf arguments."""

@@ -25,12 +25,14 @@ class PlannedCall(Protocol):
     ----------
     hints : where axes of so many elements are cut, of what reads no chunks
     chunk_bytes : the size of chunks of such
+    layouts : of the windows of regions that have run, for when they run again on arrays that are cut alike
     may_raise : keys of tasks that may raise, which are to run whatever else needs them
     """
 
     graph: Graph
     hints: Mapping[int, Sequence[int]]
     chunk_bytes: int
+    layouts: dict[str, dict[Any, Any]]
     may_raise: list[Hashable]
 
     def number(self, value: Any) -> int:

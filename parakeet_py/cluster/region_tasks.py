@@ -27,7 +27,7 @@ from parakeet_py.cluster.joins import Joins
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
 from parakeet_py.cluster.stores import Stores
-from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows, volume
+from parakeet_py.cluster.windows import Layout, Snapshot, TaskInputs, Windows, volume
 from parakeet_py.cluster.worker import tasks
 from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec
 from parakeet_py.cluster.worker.given_up import may_give_up
@@ -235,6 +235,7 @@ class RegionTasks:
         roots = list({id(array.root): array.root for _, array in (*self.reads, *self.writes)}.values())
         numbers = {id(root): number for number, root in enumerate(roots)}
         snapshots = [stores.snapshot(root) for root in roots]
+        layouts = self._layouts(roots, snapshots)
         kernel, kernel_key = self.call.kernel(function, self._apart(stores))
         lazy = [value for var in names if isinstance(value := self.values[var], LazyScalar)]
         scalars = list(dict.fromkeys(value.key for value in lazy))  # the first values of every task
@@ -248,7 +249,10 @@ class RegionTasks:
             for scalar in scalars:
                 inputs.place(scalar)
             bounds = box_of(self.axes, place)
-            specs = [self._window(inputs, snapshot, stores, place, together) for snapshot in snapshots]
+            specs = [
+                self._window(inputs, snapshot, stores, place, together, layouts, number)
+                for number, snapshot in enumerate(snapshots)
+            ]
             los = tuple([bounds[axis][0] for axis in self.cut])
             counts = tuple([hi - lo for lo, hi in bounds])
             key: Hashable = (prefix, *place) if place else (prefix,)
@@ -292,9 +296,45 @@ class RegionTasks:
         window = numbers.get(id(value.root), -1)
         return ViewSlot(window, value.starts, value.axes, value.shape, value.root.itemsize)
 
+    def _layouts(self, roots: Sequence[Root], snapshots: Sequence[Snapshot]) -> dict[Any, Any]:
+        """What is known of this region's windows, from when it ran before on arrays of the same extents and chunks."""
+        numbers = {id(root): number for number, root in enumerate(roots)}
+        views = [
+            (access.array, numbers[id(array.root)], array.starts, array.axes, array.shape)
+            for access, array in (*self.reads, *self.writes)
+        ]
+        known = [value for value in self.values.values() if not isinstance(value, LazyArray | LazyScalar)]
+        grids = [(root.shape, *map(tuple, snapshot.bounds)) for root, snapshot in zip(roots, snapshots, strict=True)]
+        stored = [[*map(tuple, stored)] for stored in (root.bounds for root in roots)]
+        what = repr((id(self.region), self.private, self.axes, views, known, grids, stored))
+        return self.call.layouts.setdefault(what, {})
+
     def _window(
-        self, inputs: TaskInputs, snapshot: Snapshot, stores: Stores, place: Place, together: bool
+        self,
+        inputs: TaskInputs,
+        snapshot: Snapshot,
+        stores: Stores,
+        place: Place,
+        together: bool,
+        layouts: dict[Any, Any],
+        number: int,
     ) -> WindowSpec:
+        root = snapshot.root
+        known = layouts.get((number, place))
+        if known is None:
+            known = layouts[number, place] = self._new_layout(snapshot, stores, place, together)
+        layout, written, old = known
+        if layout is None:
+            return WindowSpec(root.dtype, tuple((start, start) for start in (0,) * len(root.shape)), (), False)
+        spec = self.windows.of_layout(inputs, snapshot, layout, written, old)
+        if len(snapshot.keys) > 1 and spec.box == root.whole():
+            self.call.check_size(self.region.line, volume(spec.box) * root.itemsize)
+        return spec
+
+    def _new_layout(
+        self, snapshot: Snapshot, stores: Stores, place: Place, together: bool
+    ) -> tuple[Layout | None, bool, bool]:
+        """The layout of a window, whether it is stored into, and whether what is there now is needed."""
         root = snapshot.root
         boxes = self.boxes(self.reads, root, place)
         target = stores.box(root, place)
@@ -303,11 +343,7 @@ class RegionTasks:
             old = bool(boxes) or stores.needs_old(root, place)
             boxes = [target, *boxes]
         if not boxes:
-            return WindowSpec(root.dtype, tuple((start, start) for start in (0,) * len(root.shape)), (), False)
+            return None, False, False
         if together:
             boxes = [(box[:1] + root.whole()[1:]) for box in boxes]
-        spec = self.windows.spec(inputs, snapshot, boxes, target is not None, old)
-        size = volume(spec.box) * root.itemsize
-        if len(snapshot.keys) > 1 and spec.box == root.whole():
-            self.call.check_size(self.region.line, size)
-        return spec
+        return self.windows.layout(snapshot, boxes), target is not None, old

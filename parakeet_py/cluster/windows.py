@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dask._task_spec import TaskRef
 
@@ -50,6 +50,46 @@ def volume(box: Box) -> int:
     return size
 
 
+class ChunkPart(NamedTuple):
+    """What a window takes of a chunk: a box of the root that begins at `at` in the chunk; where a slice may be sent
+    instead, its bounds in the chunk."""
+
+    place: Place
+    box: Box
+    at: tuple[int, ...]
+    local: Box | None
+    shape: tuple[int, ...]
+
+
+class Layout(NamedTuple):
+    """A window as extents of chunks say it: its box, whether one of its boxes is all of that, and its parts."""
+
+    box: Box
+    together: bool
+    pieces: tuple[ChunkPart, ...]
+
+
+def _layout(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout:
+    inner: dict[Place, Box] = {}
+    for box in dict.fromkeys(boxes):
+        if volume(box) == 0 and box:
+            continue
+        for place in places_of(bounds, box):
+            here = tuple(
+                (max(lo, b[at]), min(hi, b[at + 1])) for (lo, hi), b, at in zip(box, bounds, place, strict=True)
+            )
+            if all(lo < hi for lo, hi in here):
+                inner[place] = hull((inner[place], here)) if place in inner else here
+    found = []
+    for place, here in inner.items():
+        at = tuple(lo - b[number] for (lo, _), b, number in zip(here, bounds, place, strict=True))
+        shape = tuple(b[number + 1] - b[number] for b, number in zip(bounds, place, strict=True))
+        local = tuple((a, a + hi - lo) for a, (lo, hi) in zip(at, here, strict=True))
+        found.append(ChunkPart(place, here, at, local if len(inner) > 1 or len(boxes) == 1 else None, shape))
+    box = hull(boxes)
+    return Layout(box, len(boxes) == 1 or box in boxes, tuple(found))
+
+
 class Windows:
     """Makes the windows of a region's tasks, and counts what they take from chunks of others.
 
@@ -61,66 +101,51 @@ class Windows:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.moved = 0
-        self._pieces: dict[Any, tuple[Any, list[tuple[Hashable, Box, tuple[int, ...]]]]] = {}
+        self._layouts: dict[Any, tuple[Any, Layout]] = {}
 
     def spec(
         self, inputs: TaskInputs, snapshot: Snapshot, boxes: Sequence[Box], written: bool, old: bool
     ) -> WindowSpec:
         """A window that holds some boxes of a root; `old`: what is there now is needed."""
+        return self.of_layout(inputs, snapshot, self.layout(snapshot, boxes), written, old)
+
+    def of_layout(self, inputs: TaskInputs, snapshot: Snapshot, layout: Layout, written: bool, old: bool) -> WindowSpec:
+        """A window of a layout, of the chunks that the root has now."""
         root = snapshot.root
-        box = hull(boxes)
-        pieces: list[Piece] = []
-        if old:
-            whole = self._whole_key(snapshot, boxes)
-            if whole is not None:
-                pieces.append(Piece(inputs.place(whole), box, (0,) * len(box)))
-            else:
-                found = self._of_chunks(snapshot, boxes)
-                pieces = [Piece(inputs.place(key), inner, at) for key, inner, at in found]
-                if len(found) > 1:
-                    sizes = sorted(volume(inner) for _, inner, _ in found)
-                    self.moved += root.itemsize * sum(sizes[:-1])
+        box, pieces = layout.box, []
+        whole = self._whole_key(snapshot, layout) if old else None
+        if whole is not None:
+            pieces.append(Piece(inputs.place(whole), box, (0,) * len(box)))
+        elif old:
+            for place, here, at, local, shape in layout.pieces:
+                key = snapshot.keys.get(place)
+                if key is None:
+                    continue  # nothing has been stored there
+                part = None if local is None else self.graph.slice(key, shape, local)
+                if part is None:
+                    pieces.append(Piece(inputs.place(key), here, at))
+                else:
+                    pieces.append(Piece(inputs.place(part), here, (0,) * len(at)))
+            if len(pieces) > 1:
+                sizes = sorted([volume(piece.box) for piece in pieces])
+                self.moved += root.itemsize * sum(sizes[:-1])
         return WindowSpec(root.dtype, box, tuple(pieces), written)
 
-    def _of_chunks(self, snapshot: Snapshot, boxes: Sequence[Box]) -> list[tuple[Hashable, Box, tuple[int, ...]]]:
-        """The pieces of boxes: the key of a chunk or of a slice of it, which box, and where that begins in it."""
-        what = (id(snapshot.keys), *boxes)
-        found = self._pieces.get(what)
+    def layout(self, snapshot: Snapshot, boxes: Sequence[Box]) -> Layout:
+        """A window that holds some boxes of a root, as far as its chunks' extents say it."""
+        what = (id(snapshot.bounds), *boxes)
+        found = self._layouts.get(what)
         if found is None:
-            # the chunks are held, so that no others get their id
-            found = self._pieces[what] = snapshot.keys, self._cut_out(snapshot, boxes)
+            # the bounds are held, so that no others get their id
+            found = self._layouts[what] = snapshot.bounds, _layout(snapshot.bounds, boxes)
         return found[1]
 
-    def _cut_out(self, snapshot: Snapshot, boxes: Sequence[Box]) -> list[tuple[Hashable, Box, tuple[int, ...]]]:
-        bounds = snapshot.bounds
-        inner: dict[Place, Box] = {}
-        for box in dict.fromkeys(boxes):
-            if volume(box) == 0 and box:
-                continue
-            for place in places_of(bounds, box):
-                here = tuple(
-                    (max(lo, b[at]), min(hi, b[at + 1])) for (lo, hi), b, at in zip(box, bounds, place, strict=True)
-                )
-                if all(lo < hi for lo, hi in here):
-                    inner[place] = hull((inner[place], here)) if place in inner else here
-        found: list[tuple[Hashable, Box, tuple[int, ...]]] = []
-        for place, here in inner.items():
-            key = snapshot.keys.get(place)
-            if key is None:
-                continue  # nothing has been stored there
-            at = tuple(lo - b[number] for (lo, _), b, number in zip(here, bounds, place, strict=True))
-            shape = [b[number + 1] - b[number] for b, number in zip(bounds, place, strict=True)]
-            local = tuple((a, a + hi - lo) for a, (lo, hi) in zip(at, here, strict=True))
-            part = self.graph.slice(key, shape, local) if len(inner) > 1 or len(boxes) == 1 else None
-            found.append((key, here, at) if part is None else (part, here, (0,) * len(at)))
-        return found
-
-    def _whole_key(self, snapshot: Snapshot, boxes: Sequence[Box]) -> Hashable | None:
+    def _whole_key(self, snapshot: Snapshot, layout: Layout) -> Hashable | None:
         """The key of all of a root in one, if that is what is wanted and it is in several chunks."""
         root = snapshot.root
-        if len(snapshot.keys) < 2 or hull(boxes) != root.whole() or root.keys is not snapshot.keys:
+        if not layout.together or len(snapshot.keys) < 2 or layout.box != root.whole():
             return None
-        if len(boxes) > 1 and root.whole() not in boxes:
+        if root.keys is not snapshot.keys:
             return None
         known = root.whole_key
         if known is None or known[0] != root.version or known[1] not in self.graph.tasks:

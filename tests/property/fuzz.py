@@ -4,7 +4,7 @@ Each round draws programs from a new seed and runs them against Python in one of
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
 of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache;
 several times on the same arguments, with other threads and devices each time; as machine code that checks what it does
-to memory; a hundred times, for reference counts; as exact code, without tolerances.
+to memory; a hundred times, for reference counts; as exact code, without tolerances; through Dask arrays.
 `--family mixed` draws programs about scalars of different types alone (`mixed_scalars`), `--family general` all others.
 A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
 next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "checked", "counts", "exact")
+WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "checked", "counts", "exact", "dask")
 FAMILIES = ("all", "general", "mixed")
 COUNTED = ("rounds", "programs", "calls", "loaded", "found", "fallbacks", "slowest")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
@@ -88,7 +88,7 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
     from tests.property.generated import run_on
     from tests.teams import PLACES, TEAMS, cut_at
 
-    if way in ("stages", "threads", "counts"):
+    if way in ("stages", "threads", "counts", "dask"):
         return None
     if way in ("emulated", "native-1", "native-2", "checked", "typed_ir", "imp", "untyped_ir"):
         return {way: lambda f, args: run_on(way, f, args)}
@@ -128,7 +128,7 @@ class Search:
         self.began = self.told = time.monotonic()
         self.runs: dict[str, Any] | None = None
         self.cache = Path(tempfile.mkdtemp(prefix="parakeet-fuzz-"))
-        self.way = WAYS[0]
+        self.way, self.number = WAYS[0], 0
         self.fallbacks: Counter[str] = Counter()
         self.slowest = 0.0, ""
 
@@ -167,7 +167,7 @@ class Search:
         from tests.property.generated import ends
         from tests.property.smaller import smaller
 
-        self.runs, self.way = runs_of(way, seed), way
+        self.runs, self.way, self.number = runs_of(way, seed), way, seed
         seen: set[str] = set()  # Hypothesis tries about every second one again
         found: set[str] = set()
         kept: list[Program] = []
@@ -245,6 +245,10 @@ class Search:
             return check_counts(program, f)
         if self.way == "again":
             return check_again(program, list((self.runs or {}).values()), f)
+        if self.way == "dask":
+            from tests.property.on_dask import check_on_dask
+
+            return check_on_dask(program, f, self.number)
         if self.way == "exact":
             with options(exact=True):
                 return check_program(replace(program, sums=0, ulp=0), self.runs, f)
@@ -332,7 +336,8 @@ class Rounds:
         from tests.property.smaller import smaller
 
         search, error = self.search, Crash(f"signal {number}")
-        search.way, search.runs = way, runs_of(way, self.first + search.rounds)
+        search.way, search.number = way, self.first + search.rounds
+        search.runs = runs_of(way, search.number)
 
         def dies(one: Program) -> bool:
             return in_process(lambda: search.check(one), 60) == -number

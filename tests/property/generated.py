@@ -219,7 +219,7 @@ def _thin(args: Sequence[Any], expected: Outcome) -> bool:
     return any(one.size == 0 or (layouts and 1 in one.shape) for one in arrays)
 
 
-def _selects_nothing(error: BaseException) -> bool:
+def selects_nothing(error: BaseException) -> bool:
     """Whether an index is out of range in a place that has no elements, as it stands beside an empty slice."""
     frames = [one for one in traceback.walk_tb(error.__traceback__) if one[0].f_code.co_filename in _sources]
     if not frames:
@@ -319,9 +319,7 @@ def _compared(
         return [f"given up: {actual.exception}"]
     if may_give_up and overflowed_late(actual, case.make()[0]):
         return [f"given up: {OVERFLOW}"]
-    nothing = _thin(plain, expected) or (
-        type(expected.exception) is IndexError and _selects_nothing(expected.exception)
-    )
+    nothing = _thin(plain, expected) or (type(expected.exception) is IndexError and selects_nothing(expected.exception))
     if type(expected.exception) is IndexError and may_give_up and nothing:
         return []  # indices that select nothing are not looked at (see docs/semantics.md), and the call goes on
     # What is new and has two names on some paths is returned as an array and a view of it, and results of broadcast

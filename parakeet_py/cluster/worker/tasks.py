@@ -25,6 +25,32 @@ class Arguments(NamedTuple):
     free: tuple[Any, ...]
 
 
+class Value(NamedTuple):
+    """An argument of one of several tasks that are one: what it is among the values, or an item of that."""
+
+    place: int
+    item: int = -1
+
+
+def in_turn(steps: tuple[tuple[Any, tuple[Any, ...]], ...], *given: Any) -> Any:
+    """Several tasks, which read what is given or what those before them have made; gives what the last one makes."""
+    values = list(given)
+    last: dict[int, int] = {}
+    for number, (_, args) in enumerate(steps):
+        last |= {arg.place: number for arg in args if type(arg) is Value}
+    for number, (function, args) in enumerate(steps):
+        own = [
+            (values[arg.place] if arg.item < 0 else values[arg.place][arg.item]) if type(arg) is Value else arg
+            for arg in args
+        ]
+        values.append(function(*own))
+        del own
+        for arg in args:
+            if type(arg) is Value and last[arg.place] == number:
+                values[arg.place] = None  # nothing else holds it
+    return values[-1]
+
+
 def run_part(
     kernel: Kernel,
     common: Arguments,

@@ -1,12 +1,9 @@
-"""Calls on a cluster of processes: code travels, a worker is killed, exceptions show the user's line, data on disk."""
+"""Calls on a cluster of processes: code travels, exceptions show the user's line, data on disk."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
-import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,14 +88,6 @@ def test_a_call_that_tasks_leave_to_python(client: Any) -> None:
     values = np.where(np.arange(9.0) == 4, np.nan, np.arange(9.0))
     want = sorted_sums(values.copy(), 1.0)
     np.testing.assert_array_equal(accelerate(when="now")(sorted_sums)(da.from_array(values, chunks=3), 1.0), want)
-
-
-def test_a_worker_is_killed(client: Any) -> None:
-    slow = da.from_array(X, chunks=(10, 30)).map_blocks(lambda block: (time.sleep(0.3), block)[1], dtype=float)
-    future = client.compute(accelerate(standardized)(slow))
-    time.sleep(0.6)
-    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-    np.testing.assert_allclose(future.result(timeout=120), standardized(X), rtol=1e-11)
 
 
 def test_data_on_disk(client: Any, tmp_path: Path) -> None:
