@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import mpmath as mp
 
 mp.mp.dps = 50
 Function = Callable[[Any], Any]
-TARGET = Path(__file__).parent.parent / "parakeet_py" / "llvm" / "vector_math_coefficients.py"
+TARGET = Path(__file__).parent.parent / "parakeet_py" / "llvm" / "math" / "coefficients.py"
 
 
 def chebyshev(low: Any, high: Any, count: int) -> list[Any]:
@@ -198,6 +199,12 @@ def fit(name: str, degree: int, high: Any) -> tuple[list[Any], list[float], Any]
     return found, rounded, largest(f, weight, rounded, low, high)
 
 
+def table_lines(name: str, numbers: list[float]) -> list[str]:
+    """The lines of a table."""
+    rows = wrap(" ".join(map(repr, numbers)), 112, break_on_hyphens=False)
+    return [f'{name} = _numbers("""', *(f"    {row}" for row in rows), '""")']
+
+
 def reciprocals() -> list[str]:
     """The lines of the table of reciprocals: of the middle of each part, and the logarithm of what they are from."""
 
@@ -216,7 +223,7 @@ def reciprocals() -> list[str]:
             table.append(float(number) + 0.0)
     lines = ["# 1/c for 16 numbers c around 1, and log(c) in two parts, the first a multiple of 2**-42"]
     for name, numbers in tables.items():
-        lines += [f"{name} = (", *(f"    {number!r}," for number in numbers), ")", ""]
+        lines += [*table_lines(name, numbers), ""]
     return lines
 
 
@@ -228,15 +235,20 @@ def main() -> None:
         "the weight that the function's accuracy gives it), in units of 2**-53.",
         '"""',
         "",
+        "",
+        "def _numbers(text: str) -> tuple[float, ...]:",
+        "    return tuple(map(float, text.split()))",
+        "",
+        "",
     ]
     for name, (formula, _, _, _, high, wide, narrow) in FITS.items():
         for suffix, degree in (("64", wide), ("32", narrow)):
             end = ENDS32.get(name, high) if suffix == "32" else high
             found, coefficients, error = fit(name, degree, end)
             print(name, suffix, degree, mp.nstr(error * 2**53, 3), flush=True)
-            lines += [f"# {formula}", f"{name}{suffix} = ("]
-            lines += [f"    {c!r}," for c in coefficients]
-            lines += [f")  # {mp.nstr(error * 2**53, 3)}", ""]
+            lines += [f"# {formula}", *table_lines(name + suffix, coefficients)]
+            lines[-1] += f"  # {mp.nstr(error * 2**53, 3)}"
+            lines.append("")
             if name in PAIRED:
                 low = [float(exact - mp.mpf(c)) for exact, c in zip(found, coefficients, strict=True)]
                 lines += [f"# what rounding took from the first of {name}{suffix}"]

@@ -5,7 +5,7 @@ is wrong for, with the code that puts it right (run only if there is such a lane
 is no such code). In the end everything is right in every lane: infinities, NaN, signed zeros, subnormal numbers.
 
 The methods are the classical ones: argument reduction by Cody and Waite with fused multiply-add, minimax polynomials
-(`vector_math_coefficients`), and a low-order part carried along where the last addition would lose it (P. T. P. Tang's
+(`coefficients`), and a low-order part carried along where the last addition would lose it (P. T. P. Tang's
 and FDLIBM's formulas). Errors stay below 1.2 units in the last place (tanh, exp2, atan, erf: 1.6). A CPU computes
 results of float32 in double, with short polynomials, to 0.7 units; the commonest (exp, log) it computes in float32, as
 a GPU does all.
