@@ -8,7 +8,7 @@
     runner.py     interleaved measurement of all implementations in one process
     cold.py       import time, first calls, small calls and small functions in fresh processes
     npbench/       the programs of a checkout of NPBench, which is not part of this package
-    report.py, plot.py    table, JSON, README section, PNG and HTML
+    report.py, plot.py, files.py    table, README section, plots; JSON, PNG and HTML
 
 Nothing here is imported by the compiler.
 """

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element
 
+from parakeet_py.bench import files
 from parakeet_py.bench.peers import OURS, PEERS
 from parakeet_py.bench.report import geometric_mean, machine, ratio_text
 from parakeet_py.bench.runner import Row, Settings
@@ -74,28 +77,19 @@ def write_plot(path: Path, rows: Sequence[Row], settings: Settings) -> None:
     found = speedups(rows, settings)
     if not found:
         raise ValueError("nothing to plot: NumPy was not measured")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    match path.suffix.lower():
-        case ".html":
-            path.write_text(_html(found, rows, settings), encoding="utf-8")
-        case ".png":
-            _png(path, found + means(found), settings)
-        case other:
-            raise ValueError(f"a plot is .png or .html, not {other or 'without a suffix'}")
+    bars = found + means(found)
+    peers = [peer for peer in COLOURS if any(peer in values for _, values in bars)]
+    size = 9, 0.9 + 0.34 * len(bars) * max(1.0, len(peers) / 3)
+    page = partial(_html, found, rows, settings)
+    files.write_plot(path, page, lambda figure: _draw(figure, bars, peers, settings), size)
 
 
 def _title(settings: Settings) -> str:
     return f"Speed-up over NumPy, size {settings.size}, {settings.threads} threads"
 
 
-def _png(path: Path, bars: Speedups, settings: Settings) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    peers = [peer for peer in COLOURS if any(peer in values for _, values in bars)]
+def _draw(figure: Any, bars: Speedups, peers: Sequence[str], settings: Settings) -> None:
     height = 0.8 / len(peers)
-    figure = Figure(figsize=(9, 0.9 + 0.34 * len(bars) * max(1.0, len(peers) / 3)), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for k, peer in enumerate(peers):
         points = [(i + (k - (len(peers) - 1) / 2) * height, v[peer]) for i, (_, v) in enumerate(bars) if peer in v]
@@ -109,7 +103,6 @@ def _png(path: Path, bars: Speedups, settings: Settings) -> None:
     axes.set_title(_title(settings))
     axes.set_xlabel(_AXIS)
     axes.legend(loc="lower right")
-    figure.savefig(path, dpi=110)
 
 
 def _html(found: Speedups, rows: Sequence[Row], settings: Settings) -> str:

@@ -6,7 +6,6 @@ last lines are geometric means over the programs where both were measured.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import platform
@@ -208,12 +207,6 @@ def _measurement_data(row: Row, peer: str, m: Measurement) -> dict[str, Any]:
     if m.samples:
         data |= {"median": m.median, "min": m.minimum, "samples": len(m.samples), "ratio": row.ratio(peer)}
     return data
-
-
-def write_json(path: Path, rows: Sequence[Row], settings: Settings) -> None:
-    """Write `as_data` to `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(as_data(rows, settings), indent=1) + "\n", encoding="utf-8")
 
 
 def markdown(rows: Sequence[Row], settings: Settings) -> str:

@@ -9,7 +9,6 @@ only move data have no point.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from xml.etree.ElementTree import Element
 
 from parakeet_py.base import config
 from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.bench import files
 from parakeet_py.bench.peers import quiet, thread_limits
 from parakeet_py.bench.plot import COLOURS
 from parakeet_py.bench.program import Program, Size
@@ -71,12 +71,6 @@ def as_data(found: Sequence[Roofline], size: str) -> dict[str, Any]:
     }
 
 
-def write_json(path: Path, found: Sequence[Roofline], size: str) -> None:
-    """Write `as_data` to `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(as_data(found, size), indent=1) + "\n", encoding="utf-8")
-
-
 def slow_lines(found: Sequence[Roofline]) -> list[str]:
     """The kernels below half of what is possible, the ones that take longest first."""
     kernels = [(one.name, kernel) for one in found for kernel in one.slow]
@@ -97,14 +91,7 @@ def write_plot(path: Path, found: Sequence[Roofline]) -> None:
     points = _points(found)
     if not points:
         raise ValueError("nothing to plot: no kernel computes anything")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    match path.suffix.lower():
-        case ".html":
-            path.write_text(_html(found, points), encoding="utf-8")
-        case ".png":
-            _png(path, found[0].roofs, points)
-        case other:
-            raise ValueError(f"a plot is .png or .html, not {other or 'without a suffix'}")
+    files.write_plot(path, lambda: _html(found, points), lambda figure: _draw(figure, found[0].roofs, points), (9, 6))
 
 
 Points = list[tuple[str, TimedKernel, float, float]]  # program, kernel, operations for each byte and a second
@@ -141,12 +128,7 @@ def _bounds(limits: Roofs, points: Points) -> tuple[float, float, float, float]:
     return min(0.02, *xs) / 2, max(20.0, *xs) * 2, min(ys) / 2, top
 
 
-def _png(path: Path, limits: Roofs, points: Points) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    FigureCanvasAgg(figure)
+def _draw(figure: Any, limits: Roofs, points: Points) -> None:
     axes = figure.add_subplot()
     left, right, low, high = _bounds(limits, points)
     for name, rate, level in _lines(limits):
@@ -160,7 +142,6 @@ def _png(path: Path, limits: Roofs, points: Points) -> None:
     axes.set_title(_title(limits))
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7, loc="lower right")
-    figure.savefig(path, dpi=110)
 
 
 def _html(found: Sequence[Roofline], points: Points) -> str:

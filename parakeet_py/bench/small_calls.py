@@ -7,7 +7,6 @@ machine does only adds to a time. Results are compared first.
 
 from __future__ import annotations
 
-import json
 import linecache
 import math
 import re
@@ -15,8 +14,7 @@ import statistics
 import timeit
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -186,8 +184,3 @@ def slower(cells: Sequence[Cell], system: str = "parakeet", below: float = 1.0) 
     """The cells in which Python with NumPy is quicker, the worst first."""
     found = [(ratio, place) for place, cell in enumerate(cells) if (ratio := cell.ratio(system)) and ratio < below]
     return [cells[place] for _, place in sorted(found)]
-
-
-def write_json(path: Path, cells: Sequence[Cell]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n", encoding="utf-8")

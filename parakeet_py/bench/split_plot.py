@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
+from parakeet_py.bench import files
 from parakeet_py.bench.report import seconds
 from parakeet_py.bench.split import Point
 from parakeet_py.call.explain.elements import document, element
@@ -53,22 +54,10 @@ def write_curves(path: Path, curves: Sequence[Curve]) -> None:
     """
     if not curves:
         raise ValueError("nothing to plot: no program was measured")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    match path.suffix.lower():
-        case ".html":
-            path.write_text(_html(curves), encoding="utf-8")
-        case ".png":
-            _png(path, curves)
-        case other:
-            raise ValueError(f"a plot is .png or .html, not {other or 'without a suffix'}")
+    files.write_plot(path, lambda: _html(curves), lambda figure: _draw(figure, curves), (7, 3.2 * len(curves)))
 
 
-def _png(path: Path, curves: Sequence[Curve]) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3.2 * len(curves)), layout="constrained")
-    FigureCanvasAgg(figure)
+def _draw(figure: Any, curves: Sequence[Curve]) -> None:
     for axes, curve in zip(figure.subplots(len(curves), squeeze=False)[:, 0], curves, strict=True):
         axes.plot(*zip(*curve.forced(), strict=True), "o-", color=_LINE, label="forced split")
         chosen = curve.chosen()
@@ -81,7 +70,6 @@ def _png(path: Path, curves: Sequence[Curve]) -> None:
         axes.set_ylabel("seconds")
         axes.grid(alpha=0.3)
         axes.legend()
-    figure.savefig(path, dpi=110)
 
 
 def _html(curves: Sequence[Curve]) -> str:

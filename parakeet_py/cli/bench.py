@@ -107,6 +107,7 @@ def bench(
 
     from parakeet_py import options
     from parakeet_py.bench import report
+    from parakeet_py.bench.files import write_json
     from parakeet_py.bench.peers import PEERS
     from parakeet_py.bench.plot import write_plot
     from parakeet_py.bench.runner import run
@@ -122,7 +123,7 @@ def bench(
     for line in report.notes(rows, settings):
         console.print(line, style="dim", markup=False, highlight=False)
     if json_file is not None:
-        report.write_json(json_file, rows, settings)
+        write_json(json_file, report.as_data(rows, settings))
     if readme is not None:
         report.update_readme(readme, rows, settings)
     for path in plot or []:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from parakeet_py.bench.files import write_json
 from parakeet_py.cli.app import fail
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def small_calls(console: Console, settings: Any, json_file: Path | None, readme:
     for line in busy(settings):
         console.print(line, style="dim", highlight=False)
     if json_file is not None:
-        small_calls.write_json(json_file, cells)
+        write_json(json_file, [asdict(cell) for cell in cells])
     if readme is not None:
         replace_between(readme, small_calls.BEGIN, small_calls.END, small_calls.markdown(cells))
 
@@ -85,7 +87,7 @@ def rooflines(
     for line in (*slow, *busy(settings)):
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True, style="dim")
     if json_file is not None:
-        roofline.write_json(json_file, found, settings.size)
+        write_json(json_file, roofline.as_data(found, settings.size))
     for path in plots:
         roofline.write_plot(path, found)
 
@@ -144,7 +146,7 @@ def run_npbench(
     if load is not None and load >= 0.5:
         console.print(f"{load:.1f} other processes were busy at the start: only ratios mean something", style="dim")
     if json_file is not None:
-        report.write_json(json_file, rows, settings, load)
+        write_json(json_file, report.as_data(rows, settings, load))
     if readme is not None:
         replace_between(readme, report.BEGIN, report.END, report.markdown(rows, settings, load))
     if any(row.findings["numpy"].status in ("WRONG", "error", "timeout") for row in rows):
@@ -152,8 +154,6 @@ def run_npbench(
 
 
 def first_calls(console: Console, programs: list[str], settings: Any, json_file: Path | None) -> None:
-    import json
-
     from rich.table import Table
 
     from parakeet_py.bench.cold import CALLS, REPEATS, SYSTEMS, measure, ways_of
@@ -191,5 +191,4 @@ def first_calls(console: Console, programs: list[str], settings: Any, json_file:
     for line in (note, *busy(settings)):
         console.print(line, style="dim", highlight=False)
     if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(json.dumps(report.as_data(), indent=1) + "\n", encoding="utf-8")
+        write_json(json_file, report.as_data())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.bench.files import write_json
 from parakeet_py.bench.gpu.ceilings import Ceilings
 from parakeet_py.bench.gpu.measure import Row, Times
 from parakeet_py.bench.gpu.peers import PEERS
@@ -71,10 +71,9 @@ def _plain(value: Any) -> Any:
 
 def write(folder: Path, run: Run) -> tuple[Path, Path]:
     """Write the JSON and the Markdown file; gives their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     stem = f"gpu-{run.size}" if run.real else f"gpu-{run.size}-rehearsal"
     paths = folder / f"{stem}.json", folder / f"{stem}.md"
-    paths[0].write_text(json.dumps(data(run), indent=1) + "\n", encoding="utf-8")
+    write_json(paths[0], data(run))
     paths[1].write_text(markdown(run), encoding="utf-8")
     return paths
 

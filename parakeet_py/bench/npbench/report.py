@@ -6,11 +6,9 @@ of different processes could not.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -138,10 +136,4 @@ def as_data(rows: Sequence[Row], settings: Settings, load: float | None) -> dict
     }
 
 
-def write_json(path: Path, rows: Sequence[Row], settings: Settings, load: float | None) -> None:
-    """Write `as_data` to `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(as_data(rows, settings, load), indent=1) + "\n", encoding="utf-8")
-
-
-__all__ = ["BEGIN", "END", "markdown", "notes", "summary", "table", "write_json"]
+__all__ = ["BEGIN", "END", "as_data", "markdown", "notes", "summary", "table"]

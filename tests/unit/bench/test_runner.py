@@ -16,6 +16,7 @@ import pytest
 from parakeet_py.bench import load, peers, report, runner
 from parakeet_py.bench.c import bindings
 from parakeet_py.bench.compare import difference
+from parakeet_py.bench.files import write_json
 from parakeet_py.bench.plot import means, speedups, write_plot
 from parakeet_py.bench.program import SIZES, Program, Tolerance
 from parakeet_py.bench.programs import PROGRAMS, select
@@ -250,7 +251,7 @@ class TestReport:
         assert report.notes(rows, busy)[0].startswith("3.2 other processes were busy")
 
     def test_json(self, rows: list[Row], tmp_path: Any) -> None:
-        report.write_json(tmp_path / "out" / "r.json", rows, self.settings)
+        write_json(tmp_path / "out" / "r.json", report.as_data(rows, self.settings))
         data = json.loads((tmp_path / "out" / "r.json").read_text())
         assert data["geometric_means"]["numpy"]["ratio"] == pytest.approx(4.0)
         assert data["programs"][1]["implementations"]["c"] == {"status": "WRONG", "reason": "off by one"}

@@ -14,6 +14,7 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.bench import roofline as bench
+from parakeet_py.bench.files import write_json
 from parakeet_py.bench.programs import PROGRAMS
 from parakeet_py.call.explain import roofline, roofs
 from parakeet_py.call.explain.roofline import Roofline, TimedKernel
@@ -116,7 +117,7 @@ def test_what_has_been_measured_is_stored(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_benchmark_writes_text_json_and_plots(tmp_path: Path) -> None:
     found = bench.measure([PROGRAMS["relaxation_2d"], PROGRAMS["nbody"]], "XS", 1)
     assert [one.name for one in found] == ["relaxation_2d", "nbody"]
-    bench.write_json(tmp_path / "r.json", found, "XS")
+    write_json(tmp_path / "r.json", bench.as_data(found, "XS"))
     data = json.loads((tmp_path / "r.json").read_text())
     assert data["programs"]["nbody"]["kernels"] and data["roofs"]["threads"] == 1
     for name in ("r.html", "r.png"):
