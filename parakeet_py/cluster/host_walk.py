@@ -33,10 +33,9 @@ from parakeet_py.cluster.worker.kernel import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.hybrid.plan.failures import exception_of
-from parakeet_py.hybrid.plan.host_scalars import ELEMENTARY
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import Const, Function, Operand, Var, dtype_of
+from parakeet_py.typed_ir.ir import ELEMENTARY, Const, Function, Operand, Var, dtype_of
 
 _INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,

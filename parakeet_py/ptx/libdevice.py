@@ -20,17 +20,13 @@ from typing import Any
 from parakeet_py.base.debug_log import log
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText
 from parakeet_py.llvm.engine import compiler
+from parakeet_py.typed_ir.ir import ELEMENTARY
 
 FILE = "libdevice.10.bc"
 PREFIX = "__nv_"
 _TOOLKITS = ("/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda")
 _OWN_NAME = {"gamma": "tgamma"}
-FUNCTIONS = frozenset(
-    (
-        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "erf", "gamma", "lgamma", "pow", "hypot"),
-        *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "atan2"),
-    )
-)
+FUNCTIONS = ELEMENTARY - {"erfc", "power"}
 
 
 def _places() -> Iterator[Path]:

@@ -44,9 +44,7 @@ class _Scope:
 
 
 # Elementary functions that are rounded in one of several ways, and the C library's names of them.
-_OF_C = {name: name for name in ir.FLOAT_UNARY - {"sqrt", "floor", "ceil", "trunc", "rint"}} | {
-    **{"pow": "pow", "power": "pow", "atan2": "atan2", "hypot": "hypot", "gamma": "tgamma"},
-}
+_OF_C = {name: name for name in ir.ELEMENTARY} | {"power": "pow", "gamma": "tgamma"}
 
 
 class Builder:

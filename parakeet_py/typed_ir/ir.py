@@ -113,16 +113,22 @@ BITS = frozenset({"and", "or", "xor", "not", "shl", "shr"})  # not: logical for 
 #   shr of a negative number, as NumPy's.
 COMPARE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # give bool; complex: eq, ne only
 EXTREMA = frozenset({"minimum", "maximum", "fmin", "fmax"})  # minimum/maximum propagate NaN, fmin/fmax ignore it
-FLOAT_UNARY = frozenset(
+_ELEMENTARY_UNARY = frozenset(
     {
-        *("sqrt", "exp", "exp2", "expm1", "log"),
-        *("log2", "log10", "log1p"),
+        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt"),
         *("sin", "cos", "tan", "asin", "acos", "atan"),
         *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-        *("cbrt", "floor", "ceil", "trunc", "rint"),
         *("erf", "erfc", "gamma", "lgamma"),
     }
 )
+ELEMENTARY = _ELEMENTARY_UNARY | {
+    "pow",
+    "power",
+    "atan2",
+    "hypot",
+}  # approximations, which may differ by where they run
+ROUNDED = frozenset({"sqrt", "floor", "ceil", "trunc", "rint"})  # have one result only
+FLOAT_UNARY = _ELEMENTARY_UNARY | ROUNDED
 FLOAT_TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})  # float -> bool
 # power: pow, but x*x, sqrt(x), 1/x, x and 1 where the exponent is 2, 0.5, -1, 1 or 0 (of float32 and float64)
 FLOAT_BINARY = frozenset({"pow", "power", "atan2", "hypot", "copysign", "nextafter"})

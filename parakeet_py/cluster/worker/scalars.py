@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.hybrid.plan.host_scalars import ELEMENTARY, elementary
+from parakeet_py.hybrid.plan.host_scalars import elementary
 from parakeet_py.typed_ir import semantics
 from parakeet_py.typed_ir.interpret import format_failure
-from parakeet_py.typed_ir.ir import Failure
+from parakeet_py.typed_ir.ir import ELEMENTARY, Failure
 
 
 def kept(value: Any, dtype: str) -> Any:

@@ -25,9 +25,23 @@ from typing import Any, Protocol
 
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.types import FLOATS, Array, Scalar, Type
-from parakeet_py.hybrid.plan.host_scalars import ELEMENTARY, elementary
+from parakeet_py.hybrid.plan.host_scalars import elementary
 from parakeet_py.imp import ir
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
+from parakeet_py.typed_ir.ir import (
+    ELEMENTARY,
+    Cast,
+    Const,
+    Dim,
+    Load,
+    Operand,
+    Prim,
+    Reshape,
+    Stride,
+    Strided,
+    Var,
+    View,
+    dtype_of,
+)
 from parakeet_py.typed_ir.semantics import OVERFLOW, convert, evaluate, scalar
 
 

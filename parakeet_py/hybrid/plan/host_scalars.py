@@ -14,16 +14,8 @@ from typing import Any
 from parakeet_py.base.config import Config
 from parakeet_py.base.types import Scalar
 from parakeet_py.hybrid.plan.host_parts import HostPart
-from parakeet_py.typed_ir.ir import FLOAT_UNARY, Function, Var
+from parakeet_py.typed_ir.ir import Function, Var
 from parakeet_py.typed_ir.writer import Writer
-
-ELEMENTARY = (FLOAT_UNARY | {"pow", "power", "atan2", "hypot"}) - {
-    "sqrt",
-    "floor",
-    "ceil",
-    "trunc",
-    "rint",
-}  # those are exact
 
 
 def elementary(name: str, args: Sequence[Any]) -> Any:

@@ -22,9 +22,9 @@ from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Block, Const, Operand, Var
 
 _SLOW = {
+    **dict.fromkeys(typed.ELEMENTARY, 20),
     **dict.fromkeys(("div", "sqrt", "floordiv", "mod"), 4),
     **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan"), 15),
-    **dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt"), 20),
     **dict.fromkeys(("pow", "power", "atan2", "hypot", "fmod", "erf", "erfc", "gamma", "lgamma", "nextafter"), 25),
 }
 _DEAR = frozenset(name for name, cost in _SLOW.items() if cost > 4)

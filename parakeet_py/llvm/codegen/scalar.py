@@ -18,13 +18,12 @@ from parakeet_py.base.types import is_complex, is_float, is_unsigned, same_bits
 from parakeet_py.llvm.codegen import complex, division
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
 from parakeet_py.llvm.math import functions
-from parakeet_py.typed_ir.ir import EXTREMA
+from parakeet_py.typed_ir.ir import EXTREMA, ROUNDED
 
 Overflow = Callable[[str], None]  # given the i1 that is set by an overflow, leaves the function if it is set
 
 _FLOAT_ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _FLOAT_ORDER = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
-_ROUNDING = frozenset({"floor", "ceil", "trunc", "rint", "sqrt"})
 _INTEGER = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _BOOL = {"add": "or", "mul": "and", "and": "and", "or": "or", "xor": "xor", "ne": "xor", "sub": "xor"}
 _BOOL_EXTREMA = {"minimum": "and", "fmin": "and", "maximum": "or", "fmax": "or"}
@@ -201,7 +200,7 @@ def _float(f: FunctionText, name: str, dtype: str, arguments: list[str], reassoc
         return f.binary(f"{_FLOAT_ARITHMETIC[name]} {flags}", kind, *arguments)
     if name in _FLOAT_ORDER:
         return f.binary(f"fcmp {_FLOAT_ORDER[name]}", kind, *arguments)
-    if name in _ROUNDING:
+    if name in ROUNDED:
         return f.intrinsic(name, kind, first)
     match name:
         case "neg":

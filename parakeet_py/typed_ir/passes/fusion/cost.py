@@ -15,8 +15,7 @@ ENDLESS = 1_000_000
 _MOST_REPEATED = 24  # flops
 _MOST_LOADS = 12
 _DIVISIONS = frozenset({"div", "floordiv", "mod", "fmod", "sqrt"})
-_CHEAP_FLOAT = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
-_ELEMENTARY = (ir.FLOAT_UNARY | ir.FLOAT_BINARY) - _CHEAP_FLOAT - _DIVISIONS
+_ELEMENTARY = ir.ELEMENTARY | {"nextafter"}
 
 
 @record(frozen=False)
