@@ -8,4 +8,6 @@ from parakeet_py.library import index, registry
 def test_index_is_in_step() -> None:
     for table, contents in registry.definitions().items():
         written = {module: " ".join(sorted(names.split())) for module, names in getattr(index, table).items()}
-        assert written == contents, f"{table} should be {contents}"
+        entries = [f'"{module}": "{names}"' for module, names in contents.items() if names != written.get(module)]
+        assert not entries, f"{table} in library/index.py should have {', '.join(entries)}"
+        assert list(written) == [module for module in written if module in contents], f"{table} has modules too many"
