@@ -143,7 +143,7 @@ def test_a_count_of_an_inner_while_loop_begins_at_zero_if_nothing_looks_at_it(x:
     more = test.prim("gt", test.prim("mul", left, inner, type_=PYINT) if looked_at else left, ZERO, type_=PYBOOL)
     turn.let(While((inner, left), (outer, i), test.block(more), step.block(following, half)), part, end)
     p.let(For(i, ZERO, n, ONE, (outer,), (index_const(5),), turn.block(part)), total)
-    _, after = only("partial-counts", p, total, x=DATA)
+    _, after = only("counter-rebase", p, total, x=DATA)
     starts = [let.op.inits[0] for let in after.statements() if isinstance(let.op, While)]
     assert any(isinstance(start, Var) for start in starts) == looked_at
     assert count(after)["add_checked"] == (1 if looked_at else 2)
@@ -161,7 +161,7 @@ def test_a_count_of_an_inner_loop_begins_at_zero_if_nothing_looks_at_it(x: Var, 
         step.store(x, [j], step.cast(inner, "float64"))
     turn.let(For(j, ZERO, n, ONE, (inner,), (outer,), step.block(following)), part)
     p.let(For(i, ZERO, n, ONE, (outer,), (index_const(5),), turn.block(part)), total)
-    _, after = only("partial-counts", p, total, x=DATA)
+    _, after = only("counter-rebase", p, total, x=DATA)
     starts = [let.op.inits[0] for let in after.statements() if isinstance(let.op, For)]
     assert any(isinstance(start, Var) for start in starts) == looked_at
     assert count(after)["add_checked"] == (1 if looked_at else 2)
@@ -431,7 +431,7 @@ def test_masked_arithmetic_may_wrap(name: str, by: int, left: int) -> None:
     p = Program(n)
     product = p.prim("mul_checked", n, index_const(1103515245), type_=PYINT)
     result = p.prim(name, p.prim("add_checked", product, n, type_=PYINT), index_const(by), type_=PYINT)
-    _, after = only("low-bits", p, result, n=12345)
+    _, after = only("modular-arithmetic", p, result, n=12345)
     assert sum(one in ("mul_checked", "add_checked") for one in names(after)) == left
 
 
@@ -449,7 +449,7 @@ def test_squares_decide_comparisons_of_absolute_values(start: complex, in_loop: 
     if in_loop:
         following = body.prim("add", count_, result, type_=PYINT)
         p.let(For(i, ZERO, TWO, ONE, (count_,), (ZERO,), body.block(following)), total)
-    _, after = only("magnitudes", p, total if in_loop else result, z=start)
+    _, after = only("abs-comparisons", p, total if in_loop else result, z=start)
     assert ("If" in names(after)) == in_loop
 
 
@@ -475,7 +475,7 @@ def test_selections_by_one_mask_have_one_length(x: Var, y: Var, written: bool) -
     if written:
         p.store(mask, (ONE,), Const(True, Scalar("bool")))
     second, _ = selected(p, n, mask, y)
-    _, after = only("counts", p, first, second, x=DATA, y=OTHER, mask=CHOSEN.copy())
+    _, after = only("selection-lengths", p, first, second, x=DATA, y=OTHER, mask=CHOSEN.copy())
     assert (after.body.results[0] is after.body.results[1]) == (not written)
 
 
@@ -532,7 +532,7 @@ def test_an_element_apart_from_all_others_is_handed_on(first: int, left: int) ->
         q.store(x, (ZERO,), q.prim("add", q.load(x, ZERO), q.load(x, k)))
 
     loop(p, p.dim(x), body, start=index_const(first))
-    _, after = only("promote", p, x=DATA)
+    _, after = only("scalar-replacement", p, x=DATA)
     loads = [let for one in after.statements() if isinstance(one.op, For) for let in walk(one.op.body)]
     assert sum(isinstance(let.op, Load | Store) for let in loads) == (left or 1)
 
@@ -686,7 +686,7 @@ def test_remainders_of_what_is_hardly_out_of_range_are_choices(x: Var) -> None:
         places = [w.prim("mod", w.prim("add", i, index_const(k), type_=PYINT), n, type_=PYINT) for k in (-1, 1, 2)]
         return w.prim("add", w.prim("add", w.load(x, places[0]), w.load(x, places[1])), w.load(x, places[2]))
 
-    before, after = only("wrap", p, p.map1([n], body), x=DATA)
+    before, after = only("index-remainders", p, p.map1([n], body), x=DATA)
     names = [let.op.name for let in after.statements() if isinstance(let.op, Prim)]
     # n may be 1, so that i + 2 may be out of range by more
     assert names.count("select") == 2 and names.count("mod") == 1
