@@ -259,7 +259,7 @@ class Writer(Nodes):
         return [*begin, self.for_each(item, items, body)]
 
     def turn(self, op: ssa.For | ssa.While) -> list[ast.stmt]:
-        """What is done in each turn; loops without an iterator end in it."""
+        """What is done in each iteration; loops without an iterator end in it."""
         if isinstance(op, ssa.For):
             return self.block(op.body)
         return [*self.block(op.condition), self.unless_done(op), *self.block(op.body)]
@@ -268,7 +268,7 @@ class Writer(Nodes):
         return self.when(self.without(self.read(op.condition.results[0])), [self.at(ast.Break())])
 
     def carried(self, op: ssa.For | ssa.While, outs: Sequence[Var]) -> list[ast.stmt]:
-        """The end of a turn."""
+        """The end of an iteration."""
         state, results, skip = [self.name(param) for param in op.params], op.body.results, int(op.stoppable)
         self.names.update(zip(outs[skip:], state, strict=True))  # what the loop ends with
         if not op.stoppable:

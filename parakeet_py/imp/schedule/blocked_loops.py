@@ -1,7 +1,7 @@
 """Loops over elements that call NumPy's loops (`base.exact_loops`), block by block.
 
 A loop of NumPy's costs tens of nanoseconds a call and takes as many elements as it is given. So a loop whose turns do
-not depend on each other is cut into blocks of some hundred turns, and each block into stages:
+not depend on each other is cut into blocks of some hundred iterations, and each block into stages:
 
     for i in [a, b):                    for block in [a, b) by B:
         x = f(i)                            for i in block: operands[i - block] := f(i)
@@ -33,7 +33,7 @@ from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Const, Load, Operand, Prim, Var, View, ViewAxis, dtype_of
 
 BYTES = 24 << 10  # of all buffers of a loop
-MOST, LEAST = 1024, 64  # turns of a block
+MOST, LEAST = 1024, 64  # iterations of a block
 
 
 def in_blocks(block: Block, roots: Roots) -> Block:
@@ -132,7 +132,7 @@ class _Blocked(Stages):
         return length
 
     def singles(self) -> dict[tuple[int, int], Var]:
-        """Arrays of one element for operands that are the same in all turns."""
+        """Arrays of one element for operands that are the same in all iterations."""
         made: dict[tuple[int, int], Var] = {}
         for place in self.calls:
             for number, arg in enumerate(self.args(place)):

@@ -1,4 +1,4 @@
-"""The stages of a loop's turns: what is computed before which call of NumPy's loops (see `blocked_loops`).
+"""The stages of a loop's iterations: what is computed before which call of NumPy's loops (see `blocked_loops`).
 
 A stage has what the next call needs. Statements with an effect have no stage: they come after all calls, in their
 order, with what depends on them. A load that may read what an earlier statement of the same turn stores stays behind
@@ -33,7 +33,7 @@ def _can_run(name: str) -> bool:
 
 
 class Stages:
-    """What the turns of a loop can be cut into."""
+    """What the iterations of a loop can be cut into."""
 
     def __init__(self, loop: For, roots: Roots) -> None:
         self.loop, self.roots = loop, roots
@@ -49,7 +49,7 @@ class Stages:
     # ---- what comes when ---------------------------------------------------------------------------------------------
 
     def may_run(self, statement: Statement) -> bool:
-        """Whether operands whose memory stands still are the same in all turns."""
+        """Whether operands whose memory stands still are the same in all iterations."""
         assert isinstance(statement, Let) and isinstance(statement.rhs, Prim)
         steps = exact_loops.moves(statement.rhs.name)
         return not any(self.varies(arg) for arg, step in zip(statement.rhs.args, steps, strict=False) if not step)

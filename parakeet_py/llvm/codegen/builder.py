@@ -292,7 +292,7 @@ class FunctionText:
         return outermost[instruction]
 
     def is_steady(self, value: str) -> bool:
-        """Whether a value is made in the entry block, so that it is the same in all turns of all loops."""
+        """Whether a value is made in the entry block, so that it is the same in all iterations of all loops."""
         return value in self._steady
 
     def alloca(self, kind: str, align: int | None = None) -> str:

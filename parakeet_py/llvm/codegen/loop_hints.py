@@ -2,7 +2,7 @@
 
 Loops that stay scalar, as vector code would be slower:
 
-* A loop around one of some known turns that only stores: LLVM writes the inner one out, and then stores scattered
+* A loop around one of some known iterations that only stores: LLVM writes the inner one out, and then stores scattered
   elements of several runs at a time.
 * A loop that walks across the rows of an array of bytes or 16-bit numbers and does little more than move them: vectors
   of them are put together element by element.
@@ -13,7 +13,7 @@ Branches on single bits of data (`if crc & 1`, `if n % 2 == 0`) cannot be predic
 there, which it else takes back on x86 where they are part of what a loop hands on.
 
 Loops of lanes become one vector operation for each of their body's: they are widened before they could be unrolled.
-Loops of few turns are neither.
+Loops of few iterations are neither.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def narrows(loop: ir.For) -> bool:
 
 
 def _stores_a_run(statement: ir.Statement) -> bool:
-    """Whether this is a vector loop of some known turns that only stores."""
+    """Whether this is a vector loop of some known iterations that only stores."""
     if not isinstance(statement, ir.For) or statement.kind != "vector":
         return False
     bounds = (statement.start, statement.stop)

@@ -1,4 +1,4 @@
-"""Division of integers by a divisor that is the same in all turns of a loop, but known only when the program runs.
+"""Division of integers by a divisor that is the same in all iterations of a loop, but known only when the program runs.
 
 Vectors have no integer division, so the quotient is a product with a reciprocal, which is made once, in the entry block
 of the function. It is that of Granlund and Montgomery (Division by Invariant Integers using Multiplication, figure

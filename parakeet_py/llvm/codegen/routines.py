@@ -6,7 +6,7 @@ one line after the other; it fails only for lack of memory.
 
 And of our own for pairwise sums (`pairwise_library`). Primitives of exact code (`base.exact_loops`) are called for one
 element: where loops over many call NumPy's for blocks (`imp/schedule/blocked_loops.py`), single numbers are left, and
-loops of which each turn needs the one before.
+loops of which each iteration needs the one before.
 """
 
 from __future__ import annotations

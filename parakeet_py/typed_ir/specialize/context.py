@@ -301,7 +301,7 @@ class Context(ABC):
     def loop_templates(self, op: ssa.Op, inits: Sequence[Value]) -> list[Template]:
         """The templates to start a loop with: those of the initial values, joined with what an earlier visit found.
 
-        Names that functions share come last; a later turn of a loop that is written out has more of them."""
+        Names that functions share come last; a later iteration of a loop that is written out has more of them."""
 
     @abstractmethod
     def settle(self, values: Sequence[Value]) -> list[Value]:

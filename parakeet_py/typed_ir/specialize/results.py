@@ -243,7 +243,7 @@ def stored_params(function: ir.Function) -> frozenset[int]:
         return roots.get(var, frozenset({positions[var]}) if var in positions else frozenset())
 
     def carry(params: Sequence[ir.Var], following: Sequence[frozenset[int]]) -> bool:
-        """Whether the parameters of a loop may have other memory in its second turn than was known."""
+        """Whether the parameters of a loop may have other memory in its second iteration than was known."""
         more = {param: base(param) | its for param, its in zip(params, following, strict=True)}
         changed = any(its != base(param) for param, its in more.items() if isinstance(param.type, Array))
         roots.update(more)

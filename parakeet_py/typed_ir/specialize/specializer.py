@@ -322,7 +322,7 @@ class Specializer(Context):
     def loop_templates(self, op: ssa.Op, inits: Sequence[Value]) -> list[Template]:
         """The templates to start a loop with: those of the initial values, joined with what an earlier visit found.
 
-        Names that functions share come last; a later turn of a loop that is written out has more of them.
+        Names that functions share come last; a later iteration of a loop that is written out has more of them.
         """
         found = [template_of(value, varying=True) for value in inits]
         hint = self.loops.hint(self.frame.path, op)

@@ -1,12 +1,12 @@
-"""Intervals of the int64 values of a loop: what its turns hand on to each other, under assumptions.
+"""Intervals of the int64 values of a loop: what its iterations hand on to each other, under assumptions.
 
-    for i in range(n):                       |n|, |x| <= 2^31:  x is in (-2^31, 2^31) in all turns,
+    for i in range(n):                       |n|, |x| <= 2^31:  x is in (-2^31, 2^31) in all iterations,
         x = (1103515245 * x + 12345) % m     and the product fits in 64 bits
 
 `Facts` knows what holds at a place from what was computed before it. The parameters of a loop need what comes after,
 too: they are guessed to be what they begin with, the body is evaluated on intervals (abstract interpretation), and the
 guess grows until it holds all that is handed on. A parameter that moves by a bounded step moves by that times the
-number of turns. What does not settle in a few rounds is taken for any int64.
+number of iterations. What does not settle in a few rounds is taken for any int64.
 
 `versions` of loops (`hoist_checks`) ask what would hold if numbers from outside were small.
 """
@@ -49,7 +49,7 @@ class Ranges:
 
     Attributes
     ----------
-    interval : of the int64 variables of the loop, in all of its turns
+    interval : of the int64 variables of the loop, in all of its iterations
     overflowing : the checked primitives that may overflow
     """
 
@@ -121,7 +121,7 @@ class Ranges:
                 self.moved[outs[place]] = (before[0], before[1] + low, before[2] + high)
 
     def turns(self, op: ir.For) -> int | None:
-        """The most turns of a loop; notes the interval of its index."""
+        """The most iterations of a loop; notes the interval of its index."""
         start, stop, step = self.of(op.start), self.of(op.stop), self.of(op.step)
         if step[0] > 0:
             self.interval[op.index] = (start[0], max(start[0], stop[1] - 1))

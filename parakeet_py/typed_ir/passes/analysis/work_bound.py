@@ -37,7 +37,7 @@ def work_bound(function: ir.Function, values: Mapping[Var, Any], least: int = 0,
     ----------
     values : of the parameters: numbers, and whatever has the `shape` of an array
     least : ints and extents that are smaller may be as large in the calls that are bounded
-    polls : loops of unknown length look up, and end if they take long: what comes between two turns is bounded
+    polls : loops of unknown length look up, and end if they take long: what comes between two iterations is bounded
     """
     if not polls and any(isinstance(let.op, ir.While) for let in function.statements()):
         return inf
@@ -162,7 +162,7 @@ class _Work(Ranges):
         self.work = before + self.counted(self.turns(op) if isinstance(op, ir.For) else None) * self.work
 
     def counted(self, turns: int | None) -> int:
-        """The turns of a loop that count."""
+        """The iterations of a loop that count."""
         if turns is not None and turns < LARGEST_EXTENT:
             return turns
         if not self.polls:
@@ -170,7 +170,7 @@ class _Work(Ranges):
         return 1
 
     def turn(self, op: ir.For | ir.While) -> None:
-        self.work = 1  # of the last turn that is evaluated
+        self.work = 1  # of the last iteration that is evaluated
         super().turn(op)
 
     def parallel(self, extents: Iterable[Operand], indices: Iterable[Var], blocks: Sequence[Block]) -> None:

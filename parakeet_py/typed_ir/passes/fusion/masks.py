@@ -87,7 +87,7 @@ class _Counts(Rewriter):
             self.forget(op)
             return self.descend(let)
         if isinstance(op, ir.For | ir.While | ir.If):
-            self.forget(op)  # before it, too: another turn may have written
+            self.forget(op)  # before it, too: another iteration may have written
         new = self.descend(let)
         if isinstance(op, ir.Compress):
             made = new[0].op if new else op

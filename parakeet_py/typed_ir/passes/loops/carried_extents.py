@@ -7,7 +7,7 @@
 
 By induction: the axes of the loop's arrays are put into classes by the extents that they begin with. An axis whose
 array ends the turn with another extent than the first of its class, if all classes are as assumed, leaves the class;
-until none does. What is left holds in every turn, and `Dim`s of a class become one.
+until none does. What is left holds in every iteration, and `Dim`s of a class become one.
 
 Extents are compared as operands: those that operators and views are made with, `Dim`s of the same array, on both sides
 of a branch. Which lengths are equal beyond that has been found before (`masks.equal_counts`, `simplify`).
@@ -28,7 +28,7 @@ Axis = tuple[Var, int]
 
 
 def share_extents(function: Function) -> Function:
-    """Let axes of a loop's arrays that are equal in every turn have one extent."""
+    """Let axes of a loop's arrays that are equal in every iteration have one extent."""
     loops = (let.op for let in function.statements() if isinstance(let.op, ir.For | ir.While))
     if not any(sum(isinstance(param.type, Array) for param in op.params) > 1 for op in loops):
         return function

@@ -81,7 +81,7 @@ def _items(op: object) -> Sequence[Operand]:
 
 
 def _step(op: While, variable: Var) -> int | None:
-    """What every turn adds to a variable."""
+    """What every iteration adds to a variable."""
     result = op.body.results[op.params.index(variable) + (1 if op.stoppable else 0)]
     for let in op.body.statements:
         if result in let.outs:

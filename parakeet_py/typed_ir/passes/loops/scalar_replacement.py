@@ -29,7 +29,7 @@ Element = tuple[Var, tuple[Operand, ...]]
 
 
 def promote_elements(function: Function) -> Function:
-    """Hand on the elements that loops read and write in every turn."""
+    """Hand on the elements that loops read and write in every iteration."""
     if not any(isinstance(let.op, ir.For) and any(_elements(let.op)) for let in function.statements()):
         return function
     promoter = _Promoter(function)
@@ -38,7 +38,7 @@ def promote_elements(function: Function) -> Function:
 
 
 def _elements(op: ir.For) -> Iterator[Element]:
-    """The elements that every turn stores, at the same place, after it has read them."""
+    """The elements that every iteration stores, at the same place, after it has read them."""
     if op.stoppable or not isinstance(op.step, Const):
         return
     inside = {op.index, *op.params}
@@ -147,7 +147,7 @@ class _Promoter(Simplifier):
             writer.let(loop, *let.outs, final)
             writer.store(array, indices, final)
             return writer.statements
-        # a loop that has no turn may name an element that is not there
+        # a loop that has no iteration may name an element that is not there
         outs = tuple([Var(out.name, out.type) for out in let.outs])
         writer.let(loop, *outs, final)
         writer.store(array, indices, final)

@@ -1,4 +1,4 @@
-"""Unroll axes of two, three or four elements (coordinates, colour channels, corners), and loops of a few turns.
+"""Unroll axes of two, three or four elements (coordinates, colour channels, corners), and loops of a few iterations.
 
 A loop of three iterations inside a long one keeps the long one from being vectorized. Where the extent of an operator's
 last axis is such a constant, the axis is taken out of the index space:
@@ -9,8 +9,8 @@ last axis is such a constant, the axis is taken out of the index space:
 
 The first two come before the second fusion (what they leave fuses with its consumers), the last one after it.
 
-An inner loop that stays a loop, since every turn needs the one before (`for dj in range(-1, 2): total += ...`), is
-written out when it has at most eight turns: what the body does for one value of the index is then decided where it
+An inner loop that stays a loop, since every iteration needs the one before (`for dj in range(-1, 2): total += ...`), is
+written out when it has at most eight iterations: what the body does for one value of the index is then decided where it
 depends on nothing else, and tests that remain are ones that the loops around can be cut at.
 """
 
@@ -41,7 +41,7 @@ def unroll_maps(function: Function) -> Function:
 
 
 def unroll_loops(function: Function) -> Function:
-    """Write out inner loops of a few turns."""
+    """Write out inner loops of a few iterations."""
     if not any(isinstance(let.op, ir.For) and _turns(let.op) for let in function.statements()):
         return function
     return _Loops().function(function)

@@ -1,4 +1,4 @@
-"""Comparisons of absolute values of complex numbers: `while abs(z) <= 2` without a root in every turn.
+"""Comparisons of absolute values of complex numbers: `while abs(z) <= 2` without a root in every iteration.
 
     abs(z) > c      is      s > c * c      where s = re * re + im * im, unless s is close to c * c
 

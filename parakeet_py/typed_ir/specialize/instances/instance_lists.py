@@ -7,7 +7,7 @@ references:
 
 * what is put into a list is an object that has been made there, and its name is not used from then on (`entering`);
 * such a list is only appended to, iterated and asked for items: no copy or part of it is made (`must_stay`);
-* a reference is not used after the list has grown, also not in a later turn of a loop (`use`, `after_loop`).
+* a reference is not used after the list has grown, also not in a later iteration of a loop (`use`, `after_loop`).
 
 Whatever else is done with them is left to Python.
 """

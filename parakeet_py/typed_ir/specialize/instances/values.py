@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def keep(s: Context, value: Value, held: Value) -> Value:
-    """A value as it is put into a list: what the turn of a loop has made, nothing changes any more."""
+    """A value as it is put into a list: what the iteration of a loop has made, nothing changes any more."""
     if s.instances.items:
         value = instance_lists.entering(s, value, held)
     new = (
