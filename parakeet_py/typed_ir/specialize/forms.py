@@ -7,7 +7,7 @@ how a value is put together of other parts, and what besides the parts has to be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,11 +109,18 @@ def is_list(value: Value) -> bool:
     return form_of(value).type is list or (isinstance(value, TupleV) and value.kind == "list")
 
 
-def roots_of(value: Value) -> frozenset[int]:
-    """The memory of all arrays in a value."""
-    if isinstance(value, ArrayV):
-        return value.roots
-    return frozenset(root for part in parts_of(value) for root in roots_of(part))
+def arrays_of(values: Iterable[Value]) -> Iterator[ArrayV]:
+    """The arrays in some values."""
+    for value in values:
+        if isinstance(value, ArrayV):
+            yield value
+        else:
+            yield from arrays_of(parts_of(value))
+
+
+def roots_of(*values: Value) -> frozenset[int]:
+    """The memory of all arrays in some values."""
+    return frozenset().union(*(array.roots for array in arrays_of(values)))
 
 
 def alike(value: Value) -> object:

@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     RowT,
     Structure,
     Template,
+    arrays_in,
     template_of,
     types_of,
     varying,
@@ -164,12 +165,7 @@ def grown_template(s: Context, left: Structure, right: Structure) -> Structure:
 
 
 def _roots(template: Template) -> frozenset[int]:
-    match template:
-        case ArrayT():
-            return template.roots
-        case Structure(_, parts):
-            return frozenset(root for part in parts for root in _roots(part))
-    return frozenset()
+    return frozenset().union(*(array.roots for array in arrays_in([template])))
 
 
 def _parts(template: Structure) -> Sequence[Template]:

@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     Template,
     describe,
     kinds_of,
+    mapped,
     union_of_kinds,
     varying,
 )
@@ -92,16 +93,18 @@ def _apart(s: Context, left: Template, right: Template) -> UnsupportedError:
 
 def _exported(s: Context, template: Template) -> Template:
     """The template outside the block it was made in: variables of that block have to pass through the gate."""
-    match template:
-        case Fixed(ScalarV(operand)) if not s.in_scope(operand):
-            return ir.scalar_type(operand)
-        case Fixed(TaggedScalar(_, tag, payloads)) if not all(map(s.in_scope, (tag, *payloads))):
-            return varying(template)
-        case Fixed(ObjectV(var)) if not s.in_scope(var):
-            return varying(template)
-        case Structure(like, parts):
-            return Structure(like, tuple(_exported(s, part) for part in parts))
-    return template
+
+    def exported(one: Template) -> Template:
+        match one:
+            case Fixed(ScalarV(operand)) if not s.in_scope(operand):
+                return ir.scalar_type(operand)
+            case Fixed(TaggedScalar(_, tag, payloads)) if not all(map(s.in_scope, (tag, *payloads))):
+                return varying(one)
+            case Fixed(ObjectV(var)) if not s.in_scope(var):
+                return varying(one)
+        return one
+
+    return mapped(template, exported)
 
 
 def join_scalars(s: Context, left: Scalar, right: Scalar) -> Scalar:

@@ -9,12 +9,12 @@ for which there is no code (`must_not_be`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.forms import parts_of, rebuild
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ClosureV,
@@ -196,25 +196,16 @@ def is_inlined(s: Context, op: ssa.Call) -> bool:
 # ---- in containers ---------------------------------------------------------------------------------------------------
 
 
+_LOOKED_INTO = (TupleV, IteratorV, DictV, SliceV, MethodV)
+
+
 def inside(value: Value, kind: type[T]) -> Iterator[T]:
     """The values with a tag in a container."""
     if isinstance(value, kind):
         yield value
-    for part in _parts(value):
-        yield from inside(part, kind)
-
-
-def _parts(value: Value) -> Sequence[Value]:
-    match value:
-        case TupleV(items) | IteratorV(_, items):
-            return items
-        case DictV(entries):
-            return [item for _, item in entries]
-        case SliceV(lower, upper, step):
-            return lower, upper, step
-        case MethodV(obj):
-            return (obj,)
-    return ()
+    elif isinstance(value, _LOOKED_INTO):
+        for part in parts_of(value):
+            yield from inside(part, kind)
 
 
 def replaced(value: Value, tagged: T, one: Value) -> Value:
@@ -223,17 +214,4 @@ def replaced(value: Value, tagged: T, one: Value) -> Value:
         return one
     if not any(found == tagged for found in inside(value, type(tagged))):
         return value
-
-    def put(part: Value) -> Value:
-        return replaced(part, tagged, one)
-
-    match value:
-        case TupleV(items) | IteratorV(_, items):
-            return replace(value, items=tuple(map(put, items)))
-        case DictV(entries):
-            return DictV(tuple((key, put(item)) for key, item in entries))
-        case SliceV(lower, upper, step):
-            return SliceV(put(lower), put(upper), put(step))
-        case MethodV(obj, name):
-            return MethodV(put(obj), name)
-    return value
+    return rebuild(value, tuple([replaced(part, tagged, one) for part in parts_of(value)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from typing import TypeAlias
 
@@ -97,6 +98,22 @@ def template_of(value: Value, *, varying: bool) -> Template:
             return Structure(value, tuple(template_of(part, varying=varying) for part in parts_of(value)))
 
 
+def mapped(template: Template, change: Callable[[Template], Template]) -> Template:
+    """The template with its innermost parts changed."""
+    if isinstance(template, Structure):
+        return Structure(template.like, tuple([mapped(part, change) for part in template.parts]))
+    return change(template)
+
+
+def arrays_in(templates: Iterable[Template]) -> Iterator[ArrayT]:
+    """The templates of arrays in some templates."""
+    for one in templates:
+        if isinstance(one, ArrayT):
+            yield one
+        elif isinstance(one, Structure):
+            yield from arrays_in(one.parts)
+
+
 def with_inner_roots(template: Template, before: int, inside: int) -> Template:
     """The template of what a loop's iteration gives, all memory it has made itself (roots after `before`) as one."""
     match template:
@@ -111,11 +128,13 @@ def with_inner_roots(template: Template, before: int, inside: int) -> Template:
 
 def varying(template: Template) -> Template:
     """The template without fixed numbers."""
+    return mapped(template, _varying)
+
+
+def _varying(template: Template) -> Template:
     match template:
         case Fixed(value):
             return template_of(value, varying=True)
-        case Structure(like, parts):
-            return Structure(like, tuple(varying(part) for part in parts))
         case RowT(item):
             return RowT(varying(item))
     return template

@@ -34,7 +34,16 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import form_of, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, EitherT, Fixed, Structure, Template, types_of
+from parakeet_py.typed_ir.specialize.paths.templates import (
+    ArrayT,
+    EitherT,
+    Fixed,
+    Structure,
+    Template,
+    arrays_in,
+    mapped,
+    types_of,
+)
 from parakeet_py.typed_ir.specialize.python.shared_state import Unfit
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.results import stored_params
@@ -259,7 +268,7 @@ def _make(s: Context, frame: Frame, given: Sequence[Value], places: _Places, key
         name += "_"
     disjoint = len(places.roots) == sum(isinstance(param.type, Array) for param in params)
     function = ir.Function(name, tuple(params), body, frame.function.filename, disjoint, inner=True, library=True)
-    memory = [one.roots for one in _arrays(result)]
+    memory = [one.roots for one in arrays_in([result])]
     fresh = all(one.isdisjoint(roots) for one in memory) and len(frozenset().union(*memory)) == len(memory)
     return _Made(
         function,
@@ -303,14 +312,6 @@ def _result(value: Value) -> Template:
     raise Unfit
 
 
-def _arrays(template: Template) -> Iterator[ArrayT]:
-    if isinstance(template, ArrayT):
-        yield template
-    elif isinstance(template, Structure):
-        for part in template.parts:
-            yield from _arrays(part)
-
-
 def _call(s: Context, made: _Made, given: Sequence[Value], places: _Places) -> Value:
     """Emit a call."""
     for one in (*made.needs, made.function):
@@ -332,15 +333,15 @@ def _call(s: Context, made: _Made, given: Sequence[Value], places: _Places) -> V
 
 def _placed(s: Context, template: Template, moved: dict[int, frozenset[int]]) -> Template:
     """The template with the memory that it has at the place of a call."""
-    match template:
-        case ArrayT(roots=roots):
-            for root in roots:
-                if root not in moved:
-                    moved[root] = frozenset({s.memory.new_root()})
-            return replace(template, roots=frozenset().union(*(moved[root] for root in roots)))
-        case Structure(like, parts):
-            return Structure(like, tuple([_placed(s, part, moved) for part in parts]))
-    return template
+
+    def placed(one: Template) -> Template:
+        if not isinstance(one, ArrayT):
+            return one
+        for root in one.roots - moved.keys():
+            moved[root] = frozenset({s.memory.new_root()})
+        return replace(one, roots=frozenset().union(*(moved[root] for root in one.roots)))
+
+    return mapped(template, placed)
 
 
 __all__ = ["called"]

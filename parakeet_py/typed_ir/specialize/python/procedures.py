@@ -36,13 +36,15 @@ from parakeet_py.base.types import Array
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.rewrite import Rewriter, free_variables, substitute
 from parakeet_py.typed_ir.specialize.containers import array_lists
-from parakeet_py.typed_ir.specialize.forms import parts_of, same_form
+from parakeet_py.typed_ir.specialize.forms import arrays_of, parts_of, roots_of, same_form
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     Fixed,
     Structure,
     Template,
+    arrays_in,
+    mapped,
     template_of,
     types_of,
     varying,
@@ -168,7 +170,7 @@ def _call(s: Context, procedure: Procedure, values: Sequence[Value], memory: dic
     given = zip((*values, *state), (*procedure.params, *procedure.state.templates), strict=True)
     leaves = [leaf for value, kind in given for leaf in join.leaves_of(s, value, kind)]
     if procedure.stores:
-        for array in _arrays((*values, *state)):
+        for array in arrays_of((*values, *state)):
             s.will_store(array)
     own = s.frames[holder.depth :] if holder is not None else s.frames
     levels = sum(not frame.namespace.trusted for frame in own)
@@ -192,8 +194,8 @@ def _signature(s: Context, values: Sequence[Value]) -> tuple[tuple[Template, ...
     """The templates of arguments, whatever they hold, and their memory by number: the numbers stand for it in the
     templates. Memory that globals have too stays what it is."""
     memory: dict[int, frozenset[int]] = {}
-    hidden = frozenset(root for array in _arrays(s.arguments.hidden.values()) for root in array.roots)
-    for array in _arrays(values):
+    hidden = roots_of(*s.arguments.hidden.values())
+    for array in arrays_of(values):
         if array.roots & hidden:
             continue
         meeting = [number for number, roots in memory.items() if roots & array.roots]
@@ -225,15 +227,6 @@ def _template(value: Value, placed: Callable[[ArrayV], frozenset[int]]) -> Templ
     raise shared_state.Unfit
 
 
-def _arrays(values: Iterable[Value]) -> Iterator[ArrayV]:
-    """The arrays in some values."""
-    for value in values:
-        if isinstance(value, ArrayV):
-            yield value
-        else:
-            yield from _arrays(parts_of(value))
-
-
 def _all_same(some: Sequence[Template], others: Sequence[Template]) -> bool:
     return len(some) == len(others) and all(map(_same, some, others))
 
@@ -248,13 +241,13 @@ def _same(one: Template, other: Template) -> bool:
 
 def _with_memory(template: Template, moved: dict[int, frozenset[int]]) -> Template:
     """The template with other memory."""
-    match template:
-        case ArrayT(roots=roots):
-            placed = frozenset(place for root in roots for place in moved.get(root, frozenset({root})))
-            return replace(template, roots=placed)
-        case Structure(like, parts):
-            return Structure(like, tuple(_with_memory(part, moved) for part in parts))
-    return template
+
+    def placed(one: Template) -> Template:
+        if not isinstance(one, ArrayT):
+            return one
+        return replace(one, roots=frozenset().union(*(moved.get(root, frozenset({root})) for root in one.roots)))
+
+    return mapped(template, placed)
 
 
 # ---- bodies ----------------------------------------------------------------------------------------------------------
@@ -263,11 +256,9 @@ def _with_memory(template: Template, moved: dict[int, frozenset[int]]) -> Templa
 def _made(s: Context, frame: Frame, templates: tuple[Template, ...]) -> Procedure:
     """Specialize a procedure."""
     name = re.sub(r"\W", "_", frame.function.name)
-    numbers = {root for one in _array_templates(templates) for root in one.roots if root <= _PLACES}
+    numbers = {root for one in arrays_in(templates) for root in one.roots if root <= _PLACES}
     shared = {number: s.memory.new_root() for number in sorted(numbers, reverse=True)}
-    state = shared_state.State.of(
-        s, _given(frame), frozenset(root for array in _arrays(_given(frame)) for root in array.roots)
-    )
+    state = shared_state.State.of(s, _given(frame), roots_of(*_given(frame)))
     inside = s.memory.new_root()  # and all that comes after it
     number = 1 + len(s.procedures.all)
     procedure = Procedure(
@@ -314,7 +305,7 @@ def _round(s: Context, procedure: Procedure) -> bool:
         s.builder.fields = dict(zip(state.sources, [join.value_of(s, one, left) for one in held], strict=True))
         s.frames.append(frame)
         value = s.settle([s.run(frame.function.body)[0]])[0]
-        if any(root in s.shadows.made for array in _arrays([value]) for root in array.roots):
+        if any(root in s.shadows.made for root in roots_of(value)):
             raise s.unsupported("a recursion that gives a view that cannot be compiled")
         try:
             template = _result(s, value, procedure.inside)
@@ -328,7 +319,7 @@ def _round(s: Context, procedure: Procedure) -> bool:
         joined = state.settled(varying(joined), procedure.inside)
         leaves = join.leaves_of(s, value, joined) if joined is not None else []
     body = ir.Block(tuple(statements), tuple(leaves))
-    disjoint = _disjoint((*(one.roots for one in _array_templates(kinds)), *state.roots_apart()))
+    disjoint = _disjoint((*(one.roots for one in arrays_in(kinds)), *state.roots_apart()))
     made = ir.Function(procedure.name, params, body, frame.function.filename, disjoint, inner=True)
     stores = tuple(sorted(stored_params(made)))
     settled = procedure.function is not None and _same(joined, procedure.result) and stores == procedure.stores
@@ -389,14 +380,6 @@ def _result(s: Context, value: Value, inside: int) -> Template:
     return _template(value, placed)
 
 
-def _array_templates(templates: Sequence[Template]) -> Iterator[ArrayT]:
-    for one in templates:
-        if isinstance(one, ArrayT):
-            yield one
-        elif isinstance(one, Structure):
-            yield from _array_templates(one.parts)
-
-
 def _disjoint(all_roots: Iterable[frozenset[int]]) -> bool:
     seen: frozenset[int] = frozenset()
     for roots in all_roots:
@@ -431,7 +414,7 @@ def attached(s: Context, function: ir.Function) -> ir.Function:
             for var in [var for callee in callees for var in extra[callee]]:
                 changed |= var not in extra[name]
                 extra[name][var] = None
-    memory = {array.var: array.roots for array in _arrays(s.arguments.hidden.values())}
+    memory = {array.var: array.roots for array in arrays_of(s.arguments.hidden.values())}
     whole = {}
     for name, one in used.items():
         more = {var: ir.Var(var.name, var.type) for var in extra[name]}

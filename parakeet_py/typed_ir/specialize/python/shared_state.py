@@ -26,7 +26,7 @@ from parakeet_py.typed_ir.specialize.containers import dynamic_lists, hash_maps
 from parakeet_py.typed_ir.specialize.forms import parts_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.paths import join
-from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, template_of, varying
+from parakeet_py.typed_ir.specialize.paths.templates import ArrayT, Structure, Template, mapped, template_of, varying
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     DictV,
@@ -174,10 +174,11 @@ def _is_key(key: object) -> bool:
 
 def _placed(template: Template, roots: frozenset[int]) -> Template:
     """A template whose arrays have any extents, and live in this memory."""
-    match template:
-        case ArrayT(kind):
-            free = (None,) * kind.rank
-            return replace(template, extents=free, roots=roots, nonunit=(False,) * kind.rank, order=())
-        case Structure(like, parts):
-            return Structure(like, tuple(_placed(part, roots) for part in parts))
-    return template
+
+    def placed(one: Template) -> Template:
+        if not isinstance(one, ArrayT):
+            return one
+        rank = one.type.rank
+        return replace(one, extents=(None,) * rank, roots=roots, nonunit=(False,) * rank, order=())
+
+    return mapped(template, placed)
