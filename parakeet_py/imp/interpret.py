@@ -52,7 +52,9 @@ from parakeet_py.imp.ir import (
 from parakeet_py.typed_ir.interpret import (
     BrokenInvariant,
     OpaqueCallback,
+    enter,
     format_failure,
+    leave,
     view_of,
     with_warnings_as_now,
 )
@@ -136,22 +138,12 @@ def run_function(
 
 
 def _enter(value: Any, kind: Type) -> Any:
-    match kind:
-        case Scalar(dtype):
-            return scalar(value, dtype)
-        case Array(dtype, rank):
-            array = np.asarray(value)
-            if array.dtype != dtype or array.ndim != rank:
-                raise BrokenInvariant(f"expected {kind!r}, not {array.dtype}[{array.ndim}]")
-            return Descriptor(array)
-        case _:
-            return value
+    given = enter(value, kind)
+    return Descriptor(given) if isinstance(kind, Array) else given
 
 
 def _leave(value: Any, kind: Type) -> Any:
-    if isinstance(value, Descriptor):
-        return value.array
-    return value.item() if isinstance(kind, Scalar) and kind.python else value
+    return leave(value.array if isinstance(value, Descriptor) else value, kind)
 
 
 class _Machine:

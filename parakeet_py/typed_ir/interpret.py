@@ -56,10 +56,10 @@ def run_function(
         raise BrokenInvariant(f"{function.name} has {len(function.params)} leaf parameters, not {len(args)}")
     machine = _Machine(opaque and with_warnings_as_now(opaque), order, {one.name: one for one in function.procedures})
     for param, arg in zip(function.params, args, strict=True):
-        machine.values[param] = _enter(arg, param.type)
+        machine.values[param] = enter(arg, param.type)
     with deep_recursion(bool(function.procedures)), np.errstate(all="ignore"):
         results = machine.block(function.body)
-    return [_leave(value, operand.type) for value, operand in zip(results, function.body.results, strict=True)]
+    return [leave(value, operand.type) for value, operand in zip(results, function.body.results, strict=True)]
 
 
 def with_warnings_as_now(opaque: OpaqueCallback) -> OpaqueCallback:
@@ -83,7 +83,8 @@ def format_failure(failure: ir.Failure, args: Sequence[Any]) -> Exception:
     return exception_with(kind, failure.message, [arg.item() for arg in args])
 
 
-def _enter(value: Any, type_: Type) -> Any:
+def enter(value: Any, type_: Type) -> Any:
+    """An argument as interpreters have it."""
     match type_:
         case Scalar(dtype):
             return scalar(value, dtype)
@@ -96,7 +97,8 @@ def _enter(value: Any, type_: Type) -> Any:
             return value
 
 
-def _leave(value: Any, type_: Type) -> Any:
+def leave(value: Any, type_: Type) -> Any:
+    """A result as the caller gets it."""
     return value.item() if isinstance(type_, Scalar) and type_.python else value
 
 
@@ -215,8 +217,8 @@ class _Machine:
             case ir.Opaque(site, args):
                 if self.opaque is None:
                     raise BrokenInvariant("the function calls back into Python; pass `opaque`")
-                leaves = self.opaque(site, [_leave(self.value(arg), arg.type) for arg in args])
-                return [_enter(leaf, out.type) for leaf, out in zip(leaves, outs, strict=True)]
+                leaves = self.opaque(site, [leave(self.value(arg), arg.type) for arg in args])
+                return [enter(leaf, out.type) for leaf, out in zip(leaves, outs, strict=True)]
 
     def call(self, procedure: Function, args: Sequence[Any], levels: int) -> Sequence[Any]:
         if self.levels < levels:

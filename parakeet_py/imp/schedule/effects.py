@@ -8,7 +8,7 @@ in them (`shows_in_arguments_only`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from parakeet_py.imp.ir import (
     Block,
@@ -79,6 +79,20 @@ def _of_library(call: Call, library: Mapping[str, int]) -> set[int]:
     return {call.failure + number for number in range(1, library[call.procedure])}
 
 
+def _in_order(
+    block: Block, shows: Callable[[Statement], bool], visit: Callable[[Statement, bool], None], shown: bool = False
+) -> bool:
+    """Visit all statements of a block with whether something that `shows` may come before; gives that for its end."""
+    for statement in block.statements:
+        visit(statement, shown)
+        inner = blocks_of(statement)
+        again = isinstance(statement, For | While | Parallel)
+        start = shown or (again and any(shows(one) for part in inner for one in walk(part)))
+        ends = [_in_order(part, shows, visit, start) for part in inner]
+        shown = shown or any(ends) or shows(statement)
+    return shown
+
+
 def checks_before_effects(function: Function, harmless: Collection[int] = ()) -> frozenset[int]:
     """The failures that can only happen while nothing has shown outside yet; `harmless` as above."""
     made = own_memory(function)
@@ -96,26 +110,18 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
             return statement.site not in harmless
         return _stores_outside(function, made, statement)
 
-    def visit(block: Block, shown: bool) -> bool:
-        """Sort the checks of a block; gives whether something may have shown at its end."""
-        for statement in block.statements:
-            if isinstance(statement, Check):
-                (after if shown else before).add(statement.failure)
-            if isinstance(statement, Call):  # all that may fail in it comes after all that it may store
-                own = statement.procedure in library
-                codes = _of_library(statement, library) if own else {statement.failure, *inner_codes}
-                (after if shown or shows(statement) else before).update(codes)
-            if isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
-                here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
-                (after if shown else before).update(here)
-            inner = blocks_of(statement)
-            again = isinstance(statement, For | While | Parallel)
-            start = shown or (again and any(shows(part) for block in inner for part in walk(block)))
-            ends = [visit(block, start) for block in inner]
-            shown = shown or any(ends) or shows(statement)
-        return shown
+    def sort(statement: Statement, shown: bool) -> None:
+        if isinstance(statement, Check):
+            (after if shown else before).add(statement.failure)
+        if isinstance(statement, Call):  # all that may fail in it comes after all that it may store
+            own = statement.procedure in library
+            codes = _of_library(statement, library) if own else {statement.failure, *inner_codes}
+            (after if shown or shows(statement) else before).update(codes)
+        if isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
+            here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
+            (after if shown else before).update(here)
 
-    visit(function.body, False)
+    _in_order(function.body, shows, sort)
     return frozenset(before - after)
 
 
@@ -130,16 +136,9 @@ def sites_after_stores(function: Function, changing: Collection[int] = ()) -> fr
             return statement.site in changing
         return _stores_outside(function, made, statement)
 
-    def visit(block: Block, stored: bool) -> bool:
-        for statement in block.statements:
-            if isinstance(statement, Opaque) and stored:
-                found.add(statement.site)
-            inner = blocks_of(statement)
-            again = isinstance(statement, For | While | Parallel)
-            start = stored or (again and any(changes(one) for b in inner for one in walk(b)))
-            ends = [visit(one, start) for one in inner]
-            stored = stored or any(ends) or changes(statement)
-        return stored
+    def collect(statement: Statement, stored: bool) -> None:
+        if isinstance(statement, Opaque) and stored:
+            found.add(statement.site)
 
-    visit(function.body, False)
+    _in_order(function.body, changes, collect)
     return frozenset(found)

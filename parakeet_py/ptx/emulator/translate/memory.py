@@ -94,14 +94,19 @@ def _load(c: Emitter) -> None:
         _load_parameter(c, kind, items, address)
         return
     name = f"M.load_{access.space}(L, {address_of(c, address)}, {kind!r}, {len(items)}, {access.site(c)}, {c.mask()})"
-    if len(items) == 1:
-        c.write_all([(destination, kind)], name, effect=True)
-    else:
-        whole = c.temporary(name)
-        for place, item in enumerate(items):
-            c.write(item, f"{whole}[{place}]", kind)
+    _write_loaded(c, items, name, kind)
     if access.acquire:
         c.effect("M.note_acquire(L)")
+
+
+def _write_loaded(c: Emitter, items: tuple[Operand, ...], text: str, kind: str) -> None:
+    """Write what a load gives: one value, or a tuple of them."""
+    if len(items) == 1:
+        c.write_all([(items[0], kind)], text, effect=True)
+        return
+    whole = c.temporary(text)
+    for place, item in enumerate(items):
+        c.write(item, f"{whole}[{place}]", kind)
 
 
 def _load_parameter(c: Emitter, kind: str, items: tuple[Operand, ...], address: Operand) -> None:
@@ -118,12 +123,7 @@ def _load_parameter(c: Emitter, kind: str, items: tuple[Operand, ...], address: 
             c.write(items[0], f"{c.read(base, kind)} ", kind)
             return
         text = f"M.load_param(L, {address_of(c, address)}, {kind!r}, {len(items)}, {c.site()}, {c.mask()})"
-        if len(items) == 1:
-            c.write_all([(items[0], kind)], text, effect=True)
-            return
-        whole = c.temporary(text)
-        for place, item in enumerate(items):
-            c.write(item, f"{whole}[{place}]", kind)
+        _write_loaded(c, items, text, kind)
         return
     start = _entry_parameter(c, address) if c.function.entry else None
     if start is None:
