@@ -101,17 +101,14 @@ class ArgumentWriter(GateWriter):
         free = self.let(f"icmp eq i32 {fixed}, 0")
         inside = self.let(f"icmp ne i64 {self.let(f'or i64 {open_}, {watched}')}, 0")
         known = self.let(f"select i1 {free}, i32 {default}, i32 {fixed}")
-        self.counter += 1
-        here, ask, join = (f"{label}{self.counter}" for label in ("threads", "ask", "known"))
-        self.put(f"br label %{here}")
-        self.lines.append(f"{here}:")
-        self.put(f"br i1 {inside}, label %{ask}, label %{join}")
-        self.lines.append(f"{ask}:")
+        here, ask, join = self.labels("threads", "ask", "known")
+        self.jump(here)
+        self.branch(inside, ask, join)
+        self.begin(ask)
         told = self.let(f"call i32 @gate.ask_threads(ptr {self.external('thread_count')})")
         elsewhere = self.let(f"icmp eq i32 {told}, 0")
         asked = self.let(f"select i1 {self.let(f'or i1 {free}, {elsewhere}')}, i32 {told}, i32 {fixed}")
-        self.put(f"br label %{join}")
-        self.lines.append(f"{join}:")
+        self.jump(join)
         self.put(f"%threads = phi i32 [{known}, %{here}], [{asked}, %{ask}]")
         self.need(self.let("icmp ne i32 %threads, 0"))
 
@@ -173,15 +170,13 @@ class ArgumentWriter(GateWriter):
                 descr = self.external(f"dtype.{spec.dtype}")
                 call = f"call ptr @gate.read_list(ptr {value}, ptr {descr}, ptr {kind})"
             array = self.let(call)
-            missing = self.let(f"icmp eq ptr {array}, null")
-            self.counter += 1
-            number = self.counter
-            self.put(f"br i1 {missing}, label %unread{number}, label %b{number}")
-            self.lines.append(f"unread{number}:")
+            unread, read = self.labels("unread", "b")
+            self.branch(self.let(f"icmp eq ptr {array}, null"), unread, read)
+            self.begin(unread)
             for other in self.made:
                 self.put(f"call void @gate.Py_DecRef(ptr {other})")
             self.miss_if_settled()
-            self.lines.append(f"b{number}:")
+            self.begin(read)
             self.made.append(array)
             length = self.field(self.field(array, Layout.DIMS), 0, "i64")
             size = "4" if isinstance(spec, TextSpec) else "8"
@@ -217,19 +212,15 @@ class ArgumentWriter(GateWriter):
 
     def dtype_object(self, value: str, expected: str, number: int) -> None:
         """A dtype given as a value: the object that is known, or another of its class that means the same."""
-        self.counter += 1
-        here, other, equal, join = (f"{label}{self.counter}" for label in ("here", "other", "equal", "join"))
-        self.put(f"br label %{here}")
-        self.lines.append(f"{here}:")
-        same = self.let(f"icmp eq ptr {value}, {expected}")
-        self.put(f"br i1 {same}, label %{join}, label %{other}")
-        self.lines.append(f"{other}:")
+        here, other, equal, join = self.labels("here", "other", "equal", "join")
+        self.jump(here)
+        self.branch(self.let(f"icmp eq ptr {value}, {expected}"), join, other)
+        self.begin(other)
         kind = self.let(f"icmp eq ptr {self.field(value, Layout.TYPE)}, {self.field(expected, Layout.TYPE)}")
-        self.put(f"br i1 {kind}, label %{equal}, label %{join}")
-        self.lines.append(f"{equal}:")
+        self.branch(kind, equal, join)
+        self.begin(equal)
         means = self.let(f"call i1 @gate.same_dtype(ptr {value}, i32 {number})")
-        self.put(f"br label %{join}")
-        self.lines.append(f"{join}:")
+        self.jump(join)
         self.need(self.let(f"phi i1 [true, %{here}], [false, %{other}], [{means}, %{equal}]"))
 
     def items(self, value: str, spec: TupleSpec, path: str, pinned: bool) -> None:
@@ -404,18 +395,12 @@ class ArgumentWriter(GateWriter):
     def dtype(self, descr: str, name: str) -> None:
         """NumPy's own dtype object, as nearly always, or else an equal one."""
         expected = self.external(f"dtype.{name}")
-        same = self.let(f"icmp eq ptr {descr}, {expected}")
-        self.counter += 1
-        here, other, join = (f"{label}{self.counter}" for label in ("here", "other", "join"))
-        self.put(f"br label %{here}")
-        self.lines.append(f"{here}:")
-        self.put(f"br i1 {same}, label %{join}, label %{other}")
-        self.lines.append(f"{other}:")
-        number = self.field(expected, Layout.TYPE_NUM, "i32")
-        equal = self.let(f"call i1 @gate.same_dtype(ptr {descr}, i32 {number})")
-        self.put(f"br label %{join}")
-        self.lines.append(f"{join}:")
-        self.need(self.let(f"phi i1 [true, %{here}], [{equal}, %{other}]"))
+
+        def equal() -> str:
+            number = self.field(expected, Layout.TYPE_NUM, "i32")
+            return self.let(f"call i1 @gate.same_dtype(ptr {descr}, i32 {number})")
+
+        self.need(self.either(self.let(f"icmp eq ptr {descr}, {expected}"), "i1", "true", equal))
 
     def extent(self, data: str, dims: list[str], strides: list[str], spec: ArraySpec, size: int) -> Extent:
         elements = "1"

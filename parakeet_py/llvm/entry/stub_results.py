@@ -32,7 +32,7 @@ class ResultWriter(GateWriter):
 
     def box(self) -> None:
         """Box the leaves, make the containers and fill them. `%objects` lists what must be dropped afterwards."""
-        self.lines.append("box:")
+        self.begin("box")
         leaves, offsets = result_leaves(self.result), result_offsets(self.result)
         before, self.lines = self.lines, []
         if any(leaf.kind == "array" for leaf in leaves):
@@ -62,12 +62,12 @@ class ResultWriter(GateWriter):
             self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
         self.finish(self.told(value))
         if any("label %unboxed" in line for line in self.lines):
-            self.lines.append("unboxed:")
+            self.begin("unboxed")
             if self.built:
                 self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
             self.finish("null")
         if self.checked:
-            self.lines.append("unsafe:")
+            self.begin("unsafe")
             if self.built:
                 self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
             self.finish("null")
@@ -78,24 +78,13 @@ class ResultWriter(GateWriter):
         """The result, once floating-point flags have been reported; null if this has raised an exception."""
         if not self.warns:
             return value
-        self.counter += 1
-        before, tell, after = (f"{label}{self.counter}" for label in ("untold", "tell", "told"))
-        self.put(f"br label %{before}")
-        self.lines.append(f"{before}:")
-        self.put(f"br i1 {self.let('icmp eq i32 %flags, 0')}, label %{after}, label %{tell}")
-        self.lines.append(f"{tell}:")
         given = f"ptr {self.own('flags')}, i32 %flags, ptr {self.own('warn')}, ptr %args, i64 %nargs, ptr {value}"
-        told = self.let(f"call ptr @gate.flags_set({given})")
-        self.put(f"br label %{after}")
-        self.lines.append(f"{after}:")
-        return self.let(f"phi ptr [{value}, %{before}], [{told}, %{tell}]")
+        none = self.let("icmp eq i32 %flags, 0")
+        return self.either(none, "ptr", value, lambda: self.let(f"call ptr @gate.flags_set({given})"))
 
     def exists(self, object_: str) -> None:
         """Go on only if a new object could be made."""
-        missing = self.let(f"icmp eq ptr {object_}, null")
-        self.counter += 1
-        self.put(f"br i1 {missing}, label %unboxed, label %b{self.counter}")
-        self.lines.append(f"b{self.counter}:")
+        self.go_on_unless_null(object_, "unboxed")
 
     def keep(self, object_: str, index: int) -> None:
         self.exists(object_)
@@ -121,7 +110,7 @@ class ResultWriter(GateWriter):
                 if leaf.view:
                     self.put(f"store ptr null, ptr {slots}")
                 if self.checked:
-                    self.go_on_if(self.let(f"call i1 @gate.is_owned(ptr {slots})"))
+                    self.go_on_if(self.let(f"call i1 @gate.is_owned(ptr {slots})"), "unsafe")
                 boxed = self.let(
                     f"call ptr @gate.box_array(ptr %ctx, ptr {slots}, i64 {leaf.rank}, ptr {descr}, ptr %bases)"
                 )
@@ -199,16 +188,16 @@ class ResultWriter(GateWriter):
         self.put(f"switch i64 {tag}, label %c{number}.0 [{cases}]")
         made = []
         for index, choice in enumerate(tree.choices):
-            self.lines.append(f"c{number}.{index}:")
+            self.begin(f"c{number}.{index}")
             if isinstance(choice, ResultStatic) or choice.index in self.certain:
                 value = self.make(choice, f"{path}.{index}")
             else:
                 value = self.box_leaf(choice, self.at("%results", 8 * offsets[choice.index]))
             self.put(f"br label %d{number}.{index}")
-            self.lines.append(f"d{number}.{index}:")
+            self.begin(f"d{number}.{index}")
             self.put(f"br label %e{number}")
             made.append(f"[{value}, %d{number}.{index}]")
-        self.lines.append(f"e{number}:")
+        self.begin(f"e{number}")
         value = self.let(f"phi ptr {', '.join(made)}")
         self.list_new(value)
         self.chosen[key] = value
@@ -261,10 +250,7 @@ class ResultWriter(GateWriter):
             status = self.let(f"call i32 @gate.{store}(ptr {object_}, ptr {name}, ptr {value})")
             self.put(f"call void @gate.Py_DecRef(ptr {value})")
             self.put(f"call void @gate.Py_DecRef(ptr {object_})")
-            failed = self.let(f"icmp ne i32 {status}, 0")
-            self.counter += 1
-            self.put(f"br i1 {failed}, label %unboxed, label %b{self.counter}")
-            self.lines.append(f"b{self.counter}:")
+            self.go_on_unless(self.let(f"icmp ne i32 {status}, 0"), "unboxed")
         return made
 
     def initial_state(self) -> str:
@@ -290,18 +276,16 @@ class ResultWriter(GateWriter):
         blocks = self.field("%ctx", Context.BLOCKS)
         empty = self.let(f"icmp eq ptr {blocks}, null")
         clean = self.let(f"and i1 {same}, {empty}")
-        self.counter += 1
-        number = self.counter
-        self.put(f"br i1 {clean}, label %clean{number}, label %rest{number}")
-        self.lines.append(f"rest{number}:")
+        done, rest = self.labels("clean", "rest")
+        self.branch(clean, done, rest)
+        self.begin(rest)
         # A block still listed after boxing is a temporary that the function left to its context.
         self.put("call void @gate.pk_free_all(ptr %ctx)")
         mine = self.let(f"select i1 {same}, ptr null, ptr {held}")
         if self.checked:
             self.put(f"call void @gate.take(ptr {mine})")
         self.put(f"call void @gate.Py_DecRef(ptr {mine})")
-        self.put(f"br label %clean{number}")
-        self.lines.append(f"clean{number}:")
+        self.jump(done)
         if self.kept:
             self.put(f"call void @gate.drop(ptr %kept, i64 {len(self.kept)})")
         for pin in (*self.pins, *self.made):

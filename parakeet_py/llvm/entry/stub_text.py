@@ -170,11 +170,11 @@ class _Gate(ArgumentWriter, ResultWriter):
         self.put(f"store i64 {held}, ptr {held_at}")
         if release:
             self.put(f"br i1 {release}, label %release, label %run")
-            self.lines.append("release:")
+            self.begin("release")
             self.put("%released = call ptr @gate.PyEval_SaveThread()")
             self.put(f"store ptr %released, ptr {held_at}")
             self.put("br label %run")
-            self.lines.append("run:")
+            self.begin("run")
         start = "" if self.limits is None else self.let("call i64 @gate.now()")
         self.clear_flags()
         self.put(f"%status = call i32 @{self.entry}(ptr %ctx, ptr %arguments, ptr %results)")
@@ -186,11 +186,10 @@ class _Gate(ArgumentWriter, ResultWriter):
         thread = self.field("%ctx", Context.THREAD, "i64")  # loops that run long let the GIL go, too
         kept = self.let(f"icmp ule i64 {thread}, {BRIEF}")
         self.put(f"br i1 {kept}, label %back, label %restore")
-        self.lines.append("restore:")
+        self.begin("restore")
         state = self.let(f"inttoptr i64 {thread} to ptr")
         self.put(f"call void @gate.PyEval_RestoreThread(ptr {state})")
-        self.put("br label %back")
-        self.lines.append("back:")
+        self.jump("back")
         self.put("%good = icmp eq i32 %status, 0")
         self.put("br i1 %good, label %box, label %failed")
 
@@ -199,16 +198,14 @@ class _Gate(ArgumentWriter, ResultWriter):
         if not self.warns:
             return
         register = self.floating_register()
-        self.counter += 1
-        clear, cleared = (f"{label}{self.counter}" for label in ("clear", "cleared"))
+        clear, cleared = self.labels("clear", "cleared")
         before = self.let(f"and i32 {register}, {error_state.ALL_FLAGS}")
-        self.put(f"br i1 {self.let(f'icmp eq i32 {before}, 0')}, label %{cleared}, label %{clear}")
-        self.lines.append(f"{clear}:")
+        self.branch(self.let(f"icmp eq i32 {before}, 0"), cleared, clear)
+        self.begin(clear)
         without = self.let(f"and i32 {register}, {~error_state.ALL_FLAGS}")
         self.put(f"store i32 {without}, ptr %mxcsr")
         self.put("call void @llvm.x86.sse.ldmxcsr(ptr %mxcsr)")
-        self.put(f"br label %{cleared}")
-        self.lines.append(f"{cleared}:")
+        self.jump(cleared)
 
     def floating_register(self) -> str:
         self.put("call void @llvm.x86.sse.stmxcsr(ptr %mxcsr)")
@@ -228,14 +225,11 @@ class _Gate(ArgumentWriter, ResultWriter):
         for place, leaf in enumerate(self.kept):
             copy = self.let(f"call ptr @gate.PyArray_NewCopy(ptr {self.arrays[leaf]}, i32 {_KEEP_ORDER})")
             self.put(f"store ptr {copy}, ptr {self.at('%kept', 8 * place)}")
-            missing = self.let(f"icmp eq ptr {copy}, null")
-            self.counter += 1
-            self.put(f"br i1 {missing}, label %unkept, label %b{self.counter}")
-            self.lines.append(f"b{self.counter}:")
+            self.go_on_unless_null(copy, "unkept")
         self.put("br label %begin")
-        self.lines.append("unkept:")  # out of memory
+        self.begin("unkept")  # out of memory
         self.finish("null")
-        self.lines.append("begin:")
+        self.begin("begin")
 
     def put_back(self) -> None:
         """Undo what the function has stored into arguments."""
@@ -263,28 +257,27 @@ class _Gate(ArgumentWriter, ResultWriter):
 
     def _body(self, release_elements: int, always_release: bool) -> list[str]:
         self.check()
-        self.put("br label %ready")
-        self.lines.append("ready:")
+        self.jump("ready")
         self.call(release_elements, always_release)
         self.box()
-        self.lines.append("failed:")
+        self.begin("failed")
         if self.restarts:
             self.put(f"br i1 {self.let(f'icmp eq i32 %status, {INTERRUPTED}')}, label %ended, label %other")
-            self.lines.append("ended:")
+            self.begin("ended")
             raised = self.let("call ptr @gate.PyErr_Occurred()")
             self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %long, label %other")
-            self.lines.append("long:")
+            self.begin("long")
             self.put(f"store i64 0, ptr {self.own('left')}")
             self.put("br label %again")
-            self.lines.append("other:")
+            self.begin("other")
         if self.rerun or self.restarts:
             cases = " ".join(f"i32 {code}, label %again" for code in self.rerun)
             self.put(f"switch i32 %status, label %error [{cases}]")
-            self.lines.append("again:")
+            self.begin("again")
             self.put_back()
             self.give_back()
             self.miss_if_settled()
-            self.lines.append("error:")
+            self.begin("error")
         held = self.field("%ctx", Context.STATE)
         same = self.let(f"icmp eq ptr {held}, {self.initial_state()}")
         state = self.let(f"select i1 {same}, ptr null, ptr {held}")
@@ -292,12 +285,12 @@ class _Gate(ArgumentWriter, ResultWriter):
         if self.has_state:
             raised = self.let("call ptr @gate.PyErr_Occurred()")
             self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %told_again, label %raise")
-            self.lines.append("told_again:")
+            self.begin("told_again")
             self.give_back()
             self.miss_if_settled()
-            self.lines.append("raise:")
+            self.begin("raise")
         self.finish("null")
-        self.lines.append("miss:")
+        self.begin("miss")
         self.drop_columns()
         record = self.field(self.own("next"), 0)
         code, object_ = self.field(record, 0), self.field(record, 8)

@@ -6,7 +6,7 @@ tested together by `checkpoint`: before whatever may only be read once they hold
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from parakeet_py.llvm.entry.stub_support import increment_ir
 from parakeet_py.llvm.runtime.object_layout import Layout
@@ -72,10 +72,7 @@ class GateWriter:
         for condition in self.checks[1:]:
             both = self.let(f"and i1 {both}, {condition}")
         self.checks.clear()
-        self.counter += 1
-        label = f"b{self.counter}"
-        self.put(f"br i1 {both}, label %{label}, label %miss")
-        self.lines.append(f"{label}:")
+        self.go_on_if(both, "miss")
 
     def external(self, name: str) -> str:
         """A symbol of the whole process."""
@@ -100,16 +97,50 @@ class GateWriter:
 
     def increment(self, pointer: str) -> None:
         if self.checked:
-            self.go_on_if(self.let(f"call i1 @gate.reference(ptr {pointer})"))
+            self.go_on_if(self.let(f"call i1 @gate.reference(ptr {pointer})"), "unsafe")
             return
         self.counter += 1
         self.lines.extend(increment_ir(f"r{self.counter}", pointer).rstrip().split("\n"))
 
-    def go_on_if(self, safe: str) -> None:
-        """Leave the call of a checked gate for `unsafe` if something is wrong."""
+    def labels(self, *names: str) -> list[str]:
+        """Labels of blocks with these names."""
         self.counter += 1
-        self.put(f"br i1 {safe}, label %b{self.counter}, label %unsafe")
-        self.lines.append(f"b{self.counter}:")
+        return [f"{name}{self.counter}" for name in names]
+
+    def begin(self, label: str) -> None:
+        """What follows is in the block with this label."""
+        self.lines.append(f"{label}:")
+
+    def branch(self, condition: str, then: str, other: str) -> None:
+        self.put(f"br i1 {condition}, label %{then}, label %{other}")
+
+    def jump(self, label: str) -> None:
+        """Go on in the next block, which has this label."""
+        self.put(f"br label %{label}")
+        self.begin(label)
+
+    def go_on_if(self, condition: str, otherwise: str) -> None:
+        (here,) = self.labels("b")
+        self.branch(condition, here, otherwise)
+        self.begin(here)
+
+    def go_on_unless(self, condition: str, otherwise: str) -> None:
+        (here,) = self.labels("b")
+        self.branch(condition, otherwise, here)
+        self.begin(here)
+
+    def go_on_unless_null(self, pointer: str, otherwise: str) -> None:
+        self.go_on_unless(self.let(f"icmp eq ptr {pointer}, null"), otherwise)
+
+    def either(self, condition: str, type_: str, value: str, other: Callable[[], str]) -> str:
+        """`value` if the condition holds, else what `other` writes the code of, in one block."""
+        here, aside, join = self.labels("here", "other", "join")
+        self.jump(here)
+        self.branch(condition, join, aside)
+        self.begin(aside)
+        found = other()
+        self.jump(join)
+        return self.let(f"phi {type_} [{value}, %{here}], [{found}, %{aside}]")
 
     def settle(self, value: str) -> str:
         """What a call gives if no reference is wrong; else null, with an exception."""
@@ -121,10 +152,7 @@ class GateWriter:
         """Let the call go on to the next callable, unless a reference is wrong."""
         if self.checked:
             self.settle("null")
-            raised = self.let("call ptr @gate.PyErr_Occurred()")
-            self.counter += 1
-            self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %miss, label %b{self.counter}")
-            self.lines.append(f"b{self.counter}:")
+            self.go_on_unless_null(self.let("call ptr @gate.PyErr_Occurred()"), "miss")
             self.put("ret ptr null")
         else:
             self.put("br label %miss")
