@@ -168,9 +168,15 @@ class _Table(dict[type, Callable[..., Any]]):
         return made
 
 
+def _collectors(wanted: Wanted) -> _Table:
+    """Functions that give the wanted parts of an operator in the order of its fields, not those in its blocks."""
+    table = _Table(lambda kind: _collects(kind, wanted, table))
+    return table
+
+
 def collector(wanted: Wanted) -> Callable[[Any], tuple[Any, ...]]:
     """A function that gives the wanted parts of an operator in the order of its fields, not those in its blocks."""
-    table = _Table(lambda kind: _collects(kind, wanted, table))
+    table = _collectors(wanted)
     return lambda op: table[op.__class__](op)
 
 
@@ -228,8 +234,13 @@ def _tuple(parts: list[str]) -> str:
 
 operands = collector(lambda leaf, uses: leaf is Leaf.OPERAND and Use.BINDS not in uses)
 binders = collector(lambda leaf, uses: Use.BINDS in uses)
-blocks = collector(lambda leaf, uses: leaf is Leaf.BLOCK)
+_BLOCKS = _collectors(lambda leaf, uses: leaf is Leaf.BLOCK)
 places = collector(lambda leaf, uses: leaf is Leaf.PLACE)
+
+
+def blocks(op: Any) -> tuple[Any, ...]:
+    """The blocks of an operator or statement, in order."""
+    return _BLOCKS[op.__class__](op)  # type: ignore[no-any-return]
 
 
 def collector_of(use: Use) -> Callable[[Any], tuple[Any, ...]]:
@@ -343,11 +354,12 @@ def _same(operand: Any) -> Any:
 
 def walk(block: Any) -> Iterator[Any]:
     """Every statement of a block, depth first, outer before inner."""
+    within = _BLOCKS  # without a call of `blocks`: nothing is asked as often
     waiting = [iter(block.statements)]
     while waiting:
         for statement in waiting[-1]:
             yield statement
-            inner = blocks(statement)
+            inner = within[statement.__class__](statement)
             if inner:
                 waiting += [iter(one.statements) for one in reversed(inner)]
                 break

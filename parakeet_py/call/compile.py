@@ -187,6 +187,8 @@ def compile_call(
     """
     times: dict[str, float] = {}
     continued: frozenset[ssa.Pos] = frozenset()
+    if knowledge.continued:  # the code is made anew, as operations have given something else
+        continued = knowledge.continued.get(call_signature(function, args, knowledge).params, continued)
     while True:
         made = _compiled(function, args, knowledge, config, guess, extents, continued, times)
         late = places_of_late_checks(made)
@@ -197,6 +199,7 @@ def compile_call(
             if small is not None:
                 return small
         continued |= late
+        knowledge.continued[made.specialization.signature.params] = continued
     undone = replace(made, overflows_late=True, kept=None)
     if not late:
         return made

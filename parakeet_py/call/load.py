@@ -52,6 +52,7 @@ from parakeet_py.signature.specs import (
 )
 
 if TYPE_CHECKING:
+    from parakeet_py.base.positions import Pos
     from parakeet_py.llvm.entry.entry_stub import GateHandle
 
 
@@ -63,14 +64,16 @@ class Knowledge:
     facts : those about the function, which signatures are made with
     of_signature : further facts, by the specs of the parameters
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
+    continued : places of checks that Python goes on after, by the specs of the parameters
     """
 
-    __slots__ = ("facts", "observed", "of_signature")
+    __slots__ = ("continued", "facts", "observed", "of_signature")
 
     def __init__(self, facts: Facts | None = None) -> None:
         self.facts = facts or Facts()
         self.of_signature: dict[tuple[Spec, ...], Facts] = {}
         self.observed: dict[tuple[Spec, ...], dict[tuple[Any, ...], Any]] = {}
+        self.continued: dict[tuple[Spec, ...], frozenset[Pos]] = {}
 
     def about(self, signature: Signature) -> Facts:
         """All that is known of calls with a signature."""

@@ -531,7 +531,7 @@ class Function:
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""
-        yield from walk(self.body)
+        return walk(self.body)
 
 
 grammar.leaf(grammar.Leaf.OPERAND, Var)

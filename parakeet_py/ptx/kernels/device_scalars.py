@@ -65,6 +65,7 @@ class _Study:
     takers: dict[Var, list[Var]] = field(default_factory=dict)
     launches: dict[Var, list[_Launched]] = field(default_factory=dict)
     stores: list[tuple[int, frozenset[int] | None]] = field(default_factory=list)  # None: to whatever there is
+    stored_by: dict[int, frozenset[int]] = field(default_factory=dict)  # by the numbers of kernels
     blocks: int = 0
     at: int = 0
 
@@ -90,7 +91,9 @@ class _Study:
                     self.takers.setdefault(operand, []).append(out)
                 return
             case ir.Launch(number, blocks, args):
-                self.stores.append((self.at, stored_roots(self.device.kernels[number].function)))
+                if number not in self.stored_by:  # a kernel may be launched at many places
+                    self.stored_by[number] = stored_roots(self.device.kernels[number].function)
+                self.stores.append((self.at, self.stored_by[number]))
                 for arg in args:
                     if isinstance(arg, Var):
                         self.launches.setdefault(arg, []).append(_Launched(number, self.at, ends))
@@ -146,7 +149,9 @@ class _Study:
 
     def needed(self, kernel: Kernel, moving: set[Var]) -> list[ir.Let]:
         """The statements that compute what a kernel takes of the scalars that move, in order."""
-        wanted = moving & set(kernel.params)
+        wanted = moving.intersection(kernel.params)
+        if not wanted:
+            return []
         for out in reversed(self.lets):
             if out in wanted:
                 wanted |= moving & _operands(self.lets[out])
