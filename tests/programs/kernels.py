@@ -188,6 +188,33 @@ def crc16(data, poly):
     return ((crc << 8) | ((crc >> 8) & 0xFF)) & 0xFFFF
 
 
+@program([(arr("u1", 9), 5), (arr("i8", 6, values="special"), -3), (arr("u4", 7), 1 << 40), (arr("i2", 0), 1)])
+def choices_by_bits(data, mask):
+    """Each is by a bit of what it changes: one side or both, of one name or two, of a NumPy number or Python's."""
+    state, other, turns = 0x1234, 1, 0
+    for b in data:
+        n = int(b) & 0xFFFF
+        for _ in range(5):
+            if (state ^ n) & 1:
+                state = (state >> 1) ^ mask
+                other = state | 1
+            else:
+                state >>= 1
+            if state & 2 == 0:
+                state ^= 0x55
+            if not n & 4:
+                n = n >> 1
+            else:
+                n = (n >> 2) | 8
+                turns += 1
+            if b & 1:
+                b = b >> 1
+            else:
+                b = ~b
+        state &= 0xFFFFFFFF
+    return state, other, turns
+
+
 @program([(arr("i4", 9, values=[0, 1, 2, 3, 3, 1, 0, 2]),), (arr("i4", 2, values=[0, 3]),)])
 def nussinov(seq):
     n = len(seq)

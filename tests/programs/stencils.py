@@ -44,7 +44,18 @@ def jacobi_2d(a, b, steps):
         a[1:-1, 1:-1] = 0.2 * (b[1:-1, 1:-1] + b[1:-1, :-2] + b[1:-1, 2:] + b[2:, 1:-1] + b[:-2, 1:-1])
 
 
-@program([(arr("f8", 4, 5, 6), arr("f8", 4, 5, 6), 2), (arr("f4", 4, 4, 4), arr("f4", 4, 4, 4), 1)], mutates=(0, 1))
+@program(
+    [
+        (arr("f8", 4, 5, 6), arr("f8", 4, 5, 6), 2),
+        (arr("f4", 4, 4, 4), arr("f4", 4, 4, 4), 1),
+        (arr("f8", 3, 4, 21), arr("f8", 3, 4, 21), 2),  # rows of two vectors and a rest, of two vectors, of one number
+        (arr("f8", 3, 4, 18, values="special"), arr("f8", 3, 4, 18), 1),
+        (arr("f4", 4, 3, 23), arr("f4", 4, 3, 23), 2),
+        (arr("f8", 4, 4, 3), arr("f8", 4, 4, 3), 1),
+        (arr("f8", 4, 4, 2), arr("f8", 4, 4, 2), 1),
+    ],
+    mutates=(0, 1),
+)
 def heat_3d(a, b, steps):
     for _ in range(steps):
         b[1:-1, 1:-1, 1:-1] = (
@@ -54,6 +65,25 @@ def heat_3d(a, b, steps):
             + a[1:-1, 1:-1, 1:-1]
         )
         a, b = b, a
+
+
+@program(
+    [
+        (arr("f8", 3, 13), arr("f8", 3, 13), 2.0),
+        (arr("f4", 3, 37), arr("f4", 3, 37), np.float32(0.5)),
+        (arr("f8", 2, 9, layout="F"), arr("f8", 2, 9), np.inf),
+        (arr("f8", 3, 0), arr("f8", 3, 0), 1.0),
+        (arr("f8", 4, 18, layout="reversed"), arr("f8", 4, 18, layout="stepped"), 1.0),
+        (arr("i4", 2, 11), arr("i8", 2, 11), 3),
+    ],
+    mutates=(0, 1),
+)
+def powers_of_rows(u, v, w):
+    """Long bodies over short rows, in place: the last elements of a row are done in another way than the first."""
+    u[:] = ((((u * v - u) * v + w) * v - u) * u + v) * (u - w) - v * (u + v) * (v - w)
+    v[:, 1:] = ((u[:, 1:] * v[:, :-1] - u[:, :-1]) * v[:, 1:] + w) * u[:, 1:] - (u[:, :-1] - v[:, 1:]) * (
+        u[:, 1:] + v[:, :-1]
+    )
 
 
 @program([(arr("f8", 5, 6), arr("f8", 5, 6, seed=1), arr("f8", 5, 6, seed=2), arr("f8", 3))], mutates=(0, 1, 2))
@@ -233,3 +263,29 @@ def neighbours(cells, x):
                     break
             alive[i, j], last[i, j] = seen - count, weight
     return total, alive, last
+
+
+@program(
+    [
+        (arr("f8", 3, 9), 1e-300, 1.0),
+        (arr("f8", 2, 7, values="special"), 1e308, 0.0),
+        (arr("f4", 2, 9), 3e38, np.float32(-0.0)),
+        (arr("f4", 2, 6, values="special"), 1e-38, np.float32(2.0)),
+        (arr("f8", 3, 1), 1.0, np.nan),
+        (arr("f8", 0, 4), 1.0, 1.0),
+    ],
+    mutates=(0,),
+)
+def divided_in_turn(x, scale, t):
+    """What a division gives goes into the next one: through memory, through a name, in a loop that ends early."""
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            x[i, j] = (x[i, j] * scale + x[i, j - 1]) / 9.0
+        for j in range(x.shape[1]):
+            t = (x[i, j] - t) / -10
+            x[i, j] += t / 0.1
+        j = 0
+        while j < x.shape[1] and abs(t) < 1e300:
+            t = t / 7.0 - x[i, j]
+            j += 1
+    return t

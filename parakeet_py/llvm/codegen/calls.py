@@ -30,7 +30,7 @@ from parakeet_py.llvm.codegen import arrays as codegen_arrays
 from parakeet_py.llvm.codegen.access_checks import check_leaving, check_zones, span
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor, slots_out
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, global_name
-from parakeet_py.llvm.codegen.polls import begin_state, poll_before_call
+from parakeet_py.llvm.codegen.loops.polls import begin_state, poll_before_call
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.runtime.call_context import Context
 

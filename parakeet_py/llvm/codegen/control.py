@@ -8,19 +8,21 @@ are written already rotated (test before the first iteration, then at the bottom
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from parakeet_py.base.exact_loops import is_loop
 from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen import access_checks, arrays, parallel, polls
+from parakeet_py.llvm.codegen import access_checks, arrays, parallel
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
-from parakeet_py.llvm.codegen.loop_hints import is_bit, narrows, of_kind, stays_scalar
+from parakeet_py.llvm.codegen.loops import bit_choices, polls, quotients, vector_tails
+from parakeet_py.llvm.codegen.loops.hints import is_bit, narrows, numbers_of, of_kind, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import LoopGroup, Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
-from parakeet_py.typed_ir.ir import Cast, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
+from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 
 
 def emit_block(scope: Scope, block: ir.Block) -> None:
@@ -44,7 +46,7 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
         case ir.Let(out, rhs):
             scope.values[out] = _right_hand_side(scope, statement, out, rhs)
             if is_bit(rhs, scope.bits):
-                scope.bits.add(out)
+                scope.bits[out] = numbers_of(rhs, scope.bits)
         case ir.Declare(cell, init):
             scope.declare(cell, None if init is None else scope.operand(init))
         case ir.Write(cell, value):
@@ -104,6 +106,8 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
 def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyValue:
     f = scope.f
     match rhs:
+        case Prim("div", (numerator, Const(value=divisor) as constant)) if out in scope.chained:
+            return quotients.divide(f, dtype_of(constant), scope.scalar(numerator), float(divisor.real))
         case Prim(name, operands):
             values = []
             for operand in operands:
@@ -196,9 +200,12 @@ def _if(scope: Scope, statement: ir.If) -> None:
     if condition in ("true", "false"):
         emit_block(scope, statement.then if condition == "true" else statement.orelse)
         return
+    unpredictable = statement.condition in scope.bits
+    if unpredictable and bit_choices.is_choice(scope, statement):
+        bit_choices.choose(scope, statement, condition, emit)
+        return
     then, end = f.label("then"), f.label("end")
     orelse = f.label("else") if statement.orelse.statements else end
-    unpredictable = statement.condition in scope.bits
     f.branch_if(condition, then, orelse, f", !unpredictable {f.module.shared_node('!{}')}" if unpredictable else "")
     reached = orelse == end
     for label, block in ((then, statement.then), (orelse, statement.orelse)):
@@ -218,7 +225,13 @@ def _for(scope: Scope, statement: ir.For) -> None:
     if step != "1":
         order, first, last = "ult", "0", _iterations(scope, start, stop, step)
     if not polls.polls(scope, statement):
-        _counted(scope, statement, first, last, order)
+        tailed = vector_tails.divided(scope, statement, first, last, emit) if step == "1" else None
+        if tailed is None:
+            _counted(scope, statement, first, last, order)
+            return
+        loop, middle, lanes = tailed
+        _counted(scope, loop, first, middle, order)
+        _counted(scope, loop, middle, last, order, hints=[*vector_tails.HINTS, f'vectorize.width", i32 {lanes}'])
         return
     if polls.has_long_loops(statement):
         _counted(scope, statement, first, last, order, countdown=polls.Countdown(scope, statement))
@@ -236,6 +249,7 @@ def _counted(
     *,
     leave_to: str = "",
     countdown: polls.Countdown | None = None,
+    hints: Sequence[str] = (),
 ) -> None:
     """A loop, or a strip of one, over the numbers of its iterations (the indices, if it counts by 1), compared by
     `order`. A Break leaves it for the label `leave_to` (its own end if there is none)."""
@@ -273,9 +287,12 @@ def _counted(
         properties.append(f.module.shared_node('!{!"llvm.loop.interleave.count", i32 4}'))
     if scalar:
         properties.append(f.module.shared_node('!{!"llvm.loop.vectorize.enable", i1 false}'))
-    properties += [f.module.shared_node(f'!{{!"llvm.loop.{hint}}}') for hint in of_kind(statement.kind, last)]
+    properties += [
+        f.module.shared_node(f'!{{!"llvm.loop.{hint}}}') for hint in (*of_kind(statement.kind, last), *hints)
+    ]
     grouped = statement.kind in ("vector", "independent", "lanes") and _enter_group(scope, statement.body, properties)
     widened, f.widened = f.widened, statement.kind in ("vector", "lanes")
+    scope.chained = quotients.chained(scope, statement) if statement.kind == "serial" else frozenset()
     emit_block(scope, statement.body)
     f.widened = widened
     if grouped:
@@ -345,6 +362,7 @@ def _while(scope: Scope, statement: ir.While) -> None:
     f.begin(head)
     scope.exits.append(end)
     scope.loops.append(statement)
+    scope.chained = quotients.chained(scope, statement)
     emit_block(scope, statement.head)
     if not f.dead:
         f.branch_if(scope.scalar(statement.condition), body, end)

@@ -120,7 +120,8 @@ class Scope:
     polled: bool = False
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
-    bits: set[Var] = field(default_factory=set)  # single bits, see `loop_hints.is_bit`
+    bits: dict[Var, frozenset[Var]] = field(default_factory=dict)  # single bits, see `loops.hints.is_bit`
+    chained: frozenset[Var] = frozenset()  # quotients of the innermost loop, see `loops.quotients`
     limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `calls`
     _captures: dict[str, str] = field(default_factory=dict)
 

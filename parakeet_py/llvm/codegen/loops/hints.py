@@ -18,7 +18,7 @@ Loops of few iterations are neither.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 import numpy as np
 
@@ -57,6 +57,12 @@ def is_bit(rhs: ir.Rhs, bits: Container[Var]) -> bool:
         case Cast(arg):
             return arg in bits
     return False
+
+
+def numbers_of(rhs: ir.Rhs, bits: Mapping[Var, frozenset[Var]]) -> frozenset[Var]:
+    """The numbers that a value is a bit of, if `bits` are the bits that are known, with theirs."""
+    operands = rhs.args if isinstance(rhs, Prim) else (rhs.arg,) if isinstance(rhs, Cast) else ()
+    return frozenset().union(*(bits.get(one, (one,)) for one in operands if isinstance(one, Var)))
 
 
 def _is_power_of_two(number: Const) -> bool:
