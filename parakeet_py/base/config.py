@@ -447,6 +447,14 @@ def available_cpus() -> int:
     return max(1, min(count, MAX_THREADS))
 
 
+def product_parts() -> int:
+    """Into so many parts large products are cut: the CPUs of this process, or the threads that its environment allows.
+
+    The threads of a single call do not matter: they are to change no bit.
+    """
+    return min(available_cpus(), environment().thread_count)
+
+
 def _cgroup_quota(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> float | None:
     """The tightest CPU quota, in CPUs, of this process's control group and those above it (v2, then v1)."""
     quotas: list[float] = []

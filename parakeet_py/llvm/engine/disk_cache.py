@@ -99,7 +99,7 @@ def _environment() -> bytes:
         getattr(numpy, "__version__", ""),
         _libc_version(),
         _cpu(),
-        config.available_cpus(),  # into so many parts products are cut
+        config.product_parts(),
         _llvmlite(),
         _package(),
     )
