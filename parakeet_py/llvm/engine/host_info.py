@@ -26,3 +26,8 @@ class HostInfo(NamedTuple):
     def gpu(self) -> bool:
         """Whether this is a GPU: without a C library, vectors, or traps on division."""
         return self.triple.startswith("nvptx")
+
+    @property
+    def fma(self) -> bool:
+        """Whether a product and a sum with one rounding are an instruction of this CPU."""
+        return "+fma" in self.features.split(",") or self.triple.startswith(("aarch64", "arm64"))

@@ -138,21 +138,31 @@ def _half_power(f: FunctionText, kind: str, base: str, exponent: float) -> str:
 
     pow takes -0.0 for 0.0 and -inf for inf here; a square root does not.
     """
+    sqrt = f.module.declare(kind, f"llvm.sqrt.{_SUFFIX[kind]}", kind)
+    zero, one, infinity = (float_literal(number, kind) for number in (0.0, 1.0, float("-inf")))
+    if exponent == -1.5 and f.module.host.fma:
+        return _inverse_half_power(f, kind, f.binary("fadd", kind, base, zero), sqrt)
     intrinsic = f.module.declare(kind, f"llvm.fabs.{_SUFFIX[kind]}", kind)
-    zero, infinity = float_literal(0.0, kind), float_literal(float("-inf"), kind)
     either = [f.value(f"fcmp oeq {kind} {base}, {limit}") for limit in (zero, infinity)]
     odd = f.binary("or", "i1", *either)
     x = f.select(odd, kind, f.value(f"call {kind} {intrinsic}({kind} {base})"), base)
-    sqrt = f.module.declare(kind, f"llvm.sqrt.{_SUFFIX[kind]}", kind)
     root = f.value(f"call {kind} {sqrt}({kind} {x})")
-    one = float_literal(1.0, kind)
     if exponent == 0.5:
         return root
     if exponent == 1.5:
         return f.binary("fmul", kind, x, root)
-    if exponent == -0.5:
-        return f.binary("fdiv", kind, one, root)
-    return f.binary("fdiv", kind, f.binary("fdiv", kind, one, x), root)
+    return f.binary("fdiv", kind, one if exponent == -0.5 else f.binary("fdiv", kind, one, x), root)
+
+
+def _inverse_half_power(f: FunctionText, kind: str, x: str, sqrt: str) -> str:
+    """x ** -1.5 with one division (which takes as long as all else), for x other than -0.0: r * sqrt(r) of r = 1 / x,
+    plus what the error of r makes of that, where it is finite. For x = -inf, r is -0.0, and so is its root."""
+    inverse = f.binary("fdiv", kind, float_literal(1.0, kind), x)
+    power = f.binary("fmul", kind, inverse, f.value(f"call {kind} {sqrt}({kind} {inverse})"))
+    rest = f.intrinsic("fma", kind, f.value(f"fneg {kind} {x}"), inverse, float_literal(1.0, kind))
+    change = f.binary("fmul", kind, power, f.binary("fmul", kind, rest, float_literal(1.5, kind)))
+    finite = f.binary("fcmp olt", kind, f.intrinsic("fabs", kind, change), float_literal(float("inf"), kind))
+    return f.binary("fadd", kind, power, f.select(finite, kind, change, float_literal(0.0, kind)))
 
 
 def _vector_symbol(module: ModuleText, name: str, symbol: str, dtype: str, arity: int) -> str | None:

@@ -36,7 +36,7 @@ _UNLIKELY = '!{!"branch_weights", i32 1048575, i32 1}'
 
 def chained(scope: Scope, loop: ir.For | ir.While) -> frozenset[Var]:
     """The quotients that a loop without others inside hands on to its next turn, by its cells and arrays."""
-    if scope.f.module.host.gpu or scope.f.module.checks is not None or "+fma" not in scope.f.module.host.features:
+    if not scope.f.module.host.fma or scope.f.module.checks is not None:
         return frozenset()
     blocks = [loop.body] if isinstance(loop, ir.For) else [loop.head, loop.body]
     inside = [one for block in blocks for one in ir.walk(block)]
