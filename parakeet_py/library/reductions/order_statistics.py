@@ -123,6 +123,12 @@ def numbers_first(keys, line, count):
     """Bring what is not NaN to the front of a line; how many there are."""
     if dtype_of(keys).kind not in "fc":
         return count
+    missing = constant(0, "int64")
+    for i in range(count):  # vector code, unlike what follows
+        x = load(keys, line, i)
+        missing = prim("add", missing, cast(prim("ne", x, x), "int64"))
+    if missing == 0:
+        return count
     found = 0
     for i in range(count):
         x, other = load(keys, line, i), load(keys, line, found)

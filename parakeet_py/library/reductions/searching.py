@@ -196,7 +196,12 @@ def digitize(x, bins, right=False):
             found = count - insertion_point(lambda i: cast(load(bins, count - 1 - i), kind), count, value, left)
         return cast(found, "int64")
 
-    return mapped(place, x)
+    if on_device() or not is_array(x) or x.ndim == 0 or count < LONG_TABLE:
+        return mapped(place, x)
+    x = in_order(x)
+    table = generate((count,), lambda i: load(bins, i if rising else count - 1 - i))
+    found = insertion_points(table, reshape(x, (x.size,)), kind, left)
+    return reshape(found, x.shape) if rising else count - reshape(found, x.shape)
 
 
 @implements(np.interp)
