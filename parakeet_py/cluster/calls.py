@@ -18,7 +18,7 @@ from parakeet_py.cluster.call_settings import CallSettings
 from parakeet_py.cluster.graph import Graph
 from parakeet_py.cluster.host_walk import HostWalk
 from parakeet_py.cluster.plan import ClusterPlan
-from parakeet_py.cluster.views import materialized
+from parakeet_py.cluster.reshape import materialized
 from parakeet_py.cluster.worker import scalars, tasks
 from parakeet_py.hybrid.execute.call_arrays import entering
 
