@@ -166,6 +166,38 @@ def repeated(x, n):
     return np.repeat(x, n)
 
 
+ODD_INTEGERS = [1, True, np.True_, np.uint64(1), np.int8(-1), 1.0, np.array(1), np.array(np.uint64(1)), np.array(1.0)]
+
+
+@program([(arr("f8", 2, 3), c) for c in ODD_INTEGERS], opaque=None, fell_back=None)
+def integers_of_other_kinds(x, c):
+    """Each function has its own idea of what is an int."""
+    found = []
+    for use in (
+        lambda: np.repeat(x, c),
+        lambda: np.trace(x, c),
+        lambda: x.diagonal(c),
+        lambda: np.choose(c, [1, 2, 3]),
+        lambda: np.histogram(x, c)[0],
+        lambda: np.bincount(np.array([1, 2]), minlength=c),
+    ):
+        try:
+            found.append(use())
+        except (TypeError, ValueError) as error:
+            found.append(str(error))
+    return found
+
+
+@program([(arr("f8", 2, 3), c) for c in ODD_INTEGERS if isinstance(c, (int, np.integer))], opaque=None)
+def places_of_diagonals(x, c):
+    return np.trace(x, c), np.diagonal(x, c), x.trace(c), np.diag(x, c)
+
+
+@program([raising(TypeError, arr("f8", 3), c) for c in (np.array(np.uint64(2)), np.array(1.5))], opaque=None)
+def repeated_by_an_array_without_axes(x, c):
+    return np.repeat(x, c)
+
+
 @program([(arr("f8", 2, 3), 2), (arr("i4", 2, 3, layout="F"), 3), (arr("f8", 3, 3), COUNTS)])
 def repeated_by_axis(x, n):
     return np.repeat(x, n, axis=0), np.repeat(x, n, axis=1), x.repeat(n, axis=-1)

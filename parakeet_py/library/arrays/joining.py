@@ -328,6 +328,8 @@ def repeat(a, repeats, axis=None):
         a = ravel(a)
         axis = 0 if axis is None else axis
     axis = single_axis(axis, a.ndim)
+    if is_array(repeats):
+        must_be_safe_counts(repeats)
     if is_sequence(repeats) or (is_array(repeats) and repeats.ndim > 0):
         return repeated_each(a, as_array(repeats), axis)
     if dtype_of(repeats).kind == "f":
@@ -371,12 +373,17 @@ def one_by_one(a, repeats, places, extent, line):
                 places[place] = value
 
 
+def must_be_safe_counts(repeats):
+    """Arrays of counts are cast safely, those without axes too; scalars are not."""
+    if dtype_of(repeats).kind not in "iub" or dtype_of(repeats) == np.uint64:
+        hand_back("repeats that are not integers")
+
+
 def repeated_each(a, repeats, axis):
     """Repeats that differ from element to element."""
     if repeats.ndim != 1:
         unsupported("object too deep for desired array")
-    if dtype_of(repeats).kind not in "iub" or dtype_of(repeats) == np.uint64:
-        hand_back("repeats that are not integers")
+    must_be_safe_counts(repeats)
     extent, own = a.shape[axis], repeats.shape[0]
     message = "operands could not be broadcast together with shape ({0},) ({1},)"
     check((own == extent) | (own == 1), "ValueError", message, extent, own)

@@ -43,7 +43,7 @@ from parakeet_py.library.intrinsics import (
     wants_view,
 )
 from parakeet_py.library.registry import helper, implements, method, static
-from parakeet_py.library.shared import inverse_axes, must_be_writeable
+from parakeet_py.library.shared import inverse_axes, must_be_int, must_be_writeable
 
 # ---- the same bits as another dtype ----------------------------------------------------------------------------------
 
@@ -134,6 +134,7 @@ def diagonal_values(a, offset, axis1, axis2):
     """A new array of the diagonals, along a new last axis."""
     axes = plane_axes(axis1, axis2, a.ndim)
     a = np.moveaxis(a, axes, (-2, -1))
+    must_be_int(offset)
     down, right = max(-offset, 0), max(offset, 0)
     count = max(min(a.shape[-2] - down, a.shape[-1] - right), 0)
     return generate((*a.shape[:-2], count), lambda *i: load(a, *i[:-1], i[-1] + down, i[-1] + right))
@@ -148,6 +149,7 @@ def diagonal_axes(axes, rank):
 def diagonal_view(a, offset, axes):
     """The diagonals in the memory of an array."""
     rest = diagonal_axes(axes, a.ndim)
+    must_be_int(offset)
     down, right = max(-offset, 0), max(offset, 0)
     count = max(min(a.shape[axes[0]] - down, a.shape[axes[1]] - right), 0)
     along, across = stride_of(a, axes[0]), stride_of(a, axes[1])

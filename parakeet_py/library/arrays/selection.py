@@ -184,8 +184,8 @@ def select(condlist, choicelist, default=0):
 @implements(np.choose)
 @method("choose")
 def choose(a, choices, out=None, mode="raise"):
-    if dtype_of(a).kind not in "iub":
-        hand_back("choices by numbers that are no ints")
+    if dtype_of(a).kind not in "iub" or dtype_of(a) == np.uint64:
+        hand_back("choices by numbers that are no int64")
     parts = tuple([as_numeric(choice) for choice in choices])
     kind = result_kind(*[kind_of(part) for part in parts])
     count = len(parts)

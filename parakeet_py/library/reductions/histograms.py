@@ -188,7 +188,7 @@ def checked_bins(bins, weights):
         bins = bins[()]
     if is_array(bins) and bins.ndim != 1:
         unsupported("`bins` must be 1d, when an array")
-    if not is_array(bins) and dtype_of(bins).kind not in "iub":
+    if not is_array(bins) and dtype_of(bins).kind not in ("iub" if is_weak(bins) else "iu"):
         unsupported("`bins` must be an integer, a string, or an array")
     return bins
 

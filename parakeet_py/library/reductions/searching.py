@@ -42,7 +42,7 @@ def bincount(x, /, weights=None, minlength=0):
     x = as_array(x)
     if x.ndim != 1:
         unsupported("object of too small depth for desired array")
-    if is_sequence(minlength) or minlength is None:
+    if is_sequence(minlength) or minlength is None or dtype_of(minlength).kind == "b":
         hand_back("np.bincount without a minlength")
     must_be_int(minlength)
     check(minlength >= 0, "ValueError", "'minlength' must not be negative")
