@@ -16,8 +16,8 @@ from parakeet_py.cluster.worker import given_up
 Wanted = tuple[dict[Any, Hashable], Chunks, "np.dtype[Any]"]
 
 
-def with_answers(graph: Graph, wanted: Sequence[Wanted], python: given_up.Python) -> None:
-    """Let chunks of results that tasks may give up be those of Python then."""
+def with_answers(graph: Graph, wanted: Sequence[Wanted], python: given_up.Python | None) -> None:
+    """Let chunks of results that tasks may give up be those of Python then; without it, raise the reason."""
     doubtful = [
         (number, place, key)
         for number, (keys, _, _) in enumerate(wanted)
@@ -27,6 +27,11 @@ def with_answers(graph: Graph, wanted: Sequence[Wanted], python: given_up.Python
     if not doubtful:
         return
     prefix = graph.prefix("given-up")
+    if python is None:
+        for number, place, key in doubtful:
+            keys = wanted[number][0]
+            keys[place] = graph.add_plain((f"{prefix}-{number}", *place), given_up.shown, TaskRef(key))
+        return
     promised = tuple(given_up.Promised(_known(chunks), dtype.str) for _, chunks, dtype in wanted)
     flags = [
         graph.add_plain((f"{prefix}-{number}", *place), given_up.reason, TaskRef(key))
@@ -42,6 +47,15 @@ def with_answers(graph: Graph, wanted: Sequence[Wanted], python: given_up.Python
         keys[place] = graph.add_plain(
             (f"{prefix}-chosen-{number}", *place), given_up.chosen, number, box, TaskRef(key), TaskRef(answer)
         )
+
+
+def reasons(graph: Graph) -> list[Hashable]:
+    """Tasks that say of those that may give up why they have, if they have."""
+    prefix = graph.prefix("reason")
+    return [
+        graph.add_plain((prefix, number), given_up.reason, TaskRef(key))
+        for number, key in enumerate(key for key in graph.sources if key in graph.tasks)
+    ]
 
 
 def _known(chunks: Chunks) -> tuple[int, ...] | None:

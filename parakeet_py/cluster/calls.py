@@ -12,7 +12,7 @@ from dask._task_spec import TaskRef
 from dask.base import tokenize
 
 from parakeet_py.base.types import Array
-from parakeet_py.cluster.answers import Answer, with_answers
+from parakeet_py.cluster.answers import Answer, reasons, with_answers
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.call_settings import CallSettings
 from parakeet_py.cluster.graph import Graph
@@ -80,11 +80,20 @@ class ClusterCall:
     # ---- results -----------------------------------------------------------------------------------------------------
 
     def collections(
-        self, listed: Collection[int] = (), answer: Answer | None = None
+        self, listed: Collection[int] = (), answer: Answer | None = None, fixed: bool = False
     ) -> tuple[list[Any], list[tuple[Any, Any]]]:
         """The leaves of the result: Dask arrays, and scalars that are known; `listed` ones are computed. Then the
         arguments that have been stored into, with Dask arrays of what they hold then. `answer` lets Python do the call
-        where tasks give it up, which is an error without."""
+        where tasks give it up, which is an error without; `fixed`: parts of the result are known already.
+
+        Raises
+        ------
+        Exception
+            Tasks give the call up, after which what is known already may be something else.
+        """
+        fixed = fixed or any(not isinstance(one, LazyArray | LazyScalar) or _is_known(one) for one in self.results)
+        if answer is not None and fixed and self.graph.doubtful:
+            self._settle_doubts()
         values = [self.walk.number(value) if number in listed else value for number, value in enumerate(self.results)]
         found: list[Any] = list(values)
         wanted: list[tuple[dict[Any, Any], Any, np.dtype[Any]]] = []
@@ -111,9 +120,9 @@ class ClusterCall:
         changed = [root for root in self.entered.values() if root.version]
         wanted += [self._chunks(LazyArray.of(root)) for root in changed]
         self._guard(wanted)
-        if answer is not None and self.graph.doubtful:
+        if self.graph.doubtful:
             labels = [*((place, None) for place in places), *((None, root.given) for root in changed)]
-            with_answers(self.graph, wanted, answer(labels))
+            with_answers(self.graph, wanted, None if answer is None else answer(labels))
         arrays = self.graph.arrays(wanted) if wanted else []
         stored = [(root.given, array) for root, array in zip(changed, arrays[len(places) :], strict=True)]
         for number, array in zip(places, arrays, strict=False):
@@ -125,6 +134,13 @@ class ClusterCall:
             if isinstance(found[number], da.Array):
                 found[number] = np.asarray(found[number].compute())
         return found, stored
+
+    def _settle_doubts(self) -> None:
+        """Wait until it is known that no task gives the call up."""
+        for error in self.walk.round([], reasons(self.graph)):
+            if error is not None:
+                raise error
+        self.graph.doubtful.clear()
 
     def _chunks(self, value: LazyArray) -> tuple[dict[Any, Any], Any, np.dtype[Any]]:
         root = value.root
@@ -162,6 +178,10 @@ class ClusterCall:
                 keys[place] = self.graph.add(
                     (f"{prefix}-{number}", *place), tasks.after, TaskRef(key), *map(TaskRef, left)
                 )
+
+
+def _is_known(value: LazyArray | LazyScalar) -> bool:
+    return isinstance(value, LazyScalar) and value.known
 
 
 def _same(leaves: Sequence[Any]) -> tuple[int, ...]:

@@ -73,7 +73,7 @@ class Graph:
     rounds : how often the client has waited for numbers
     made : how many tasks there are in all, once the arrays are there
     apart : keys of slices of chunks, which are cut out where the chunks are
-    doubtful : keys of tasks that may leave the call to Python, and of all that read what these give
+    sources, doubtful : keys of tasks that may leave the call to Python; these, and all that read what they give
     """
 
     def __init__(self, function: str, token: str) -> None:
@@ -83,6 +83,7 @@ class Graph:
         self.inputs: dict[str, Any] = {}
         self.rounds = self.made = 0
         self.doubtful: set[Hashable] = set()
+        self.sources: list[Hashable] = []
         self._count = 0
         self.apart: set[Hashable] = set()
         self._slices: dict[Any, Hashable] = {}
@@ -98,6 +99,8 @@ class Graph:
         task = Task(key, function, *args)
         if gives_up or (self.doubtful and not self.doubtful.isdisjoint(task.dependencies)):
             self.doubtful.add(key)
+            if gives_up:
+                self.sources.append(key)
             task = Task(key, tried if gives_up else passed_on, function, *args)
         self.tasks[key] = task
         return key

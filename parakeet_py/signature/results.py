@@ -192,6 +192,18 @@ def _result_walk(tree: Result) -> Iterator[ResultLeaf]:
                 yield from _result_walk(item)
 
 
+def has_known_parts(tree: Result) -> bool:
+    """Whether a result shows anything, but None, that was known when the function was compiled."""
+    match tree:
+        case ResultStatic(value):
+            return value is not None
+        case ResultTuple(items):
+            return any(map(has_known_parts, items))
+        case ResultEither():
+            return True
+    return False
+
+
 def taken_apart(tree: Result, value: Any) -> dict[int, Any]:
     """The leaves, by index, of a result that Python gives: those in tuples and lists of the tree's form."""
     match tree:

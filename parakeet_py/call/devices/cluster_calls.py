@@ -44,7 +44,15 @@ from parakeet_py.hybrid.devices.device_detection import leaves_of
 from parakeet_py.hybrid.residency.arrays import reserved
 from parakeet_py.signature import specs
 from parakeet_py.signature.device_classes import class_is_of_dask
-from parakeet_py.signature.results import Result, ResultEither, ResultLeaf, ResultTuple, assemble, listed
+from parakeet_py.signature.results import (
+    Result,
+    ResultEither,
+    ResultLeaf,
+    ResultTuple,
+    assemble,
+    has_known_parts,
+    listed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -229,7 +237,7 @@ def _result(
     arguments = {id(one) for one in leaves_of(args)}
     if not computed and all(id(one) in arguments for one in made.leaves if class_is_of_dask(type(one))):
         answer = partial(PythonAnswer, _target(dispatcher), args, tree, made.settings.gather_limit)
-    leaves, stored = made.collections(needed, answer)
+    leaves, stored = made.collections(needed, answer, has_known_parts(tree))
     if computed:
         leaves = _computed(leaves, stored)
     else:

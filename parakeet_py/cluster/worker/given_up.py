@@ -81,6 +81,13 @@ def reason(value: Any) -> Exception | None:
     return value.error if type(value) is GivenUp else None
 
 
+def shown(value: Any) -> Any:
+    """A value that nobody can do anything about: what it has been given up for is raised."""
+    if type(value) is GivenUp:
+        raise value.error
+    return value
+
+
 Python = Callable[[], Sequence[Any]]
 
 

@@ -342,6 +342,21 @@ def test_tasks_that_leave_a_call_to_python_get_its_results() -> None:
         fast(in_chunks(values, -1), 1.0)[0].compute()
 
 
+def test_tasks_that_leave_a_call_to_python_are_waited_for_where_parts_of_the_result_are_known() -> None:
+    def counted(x: Any) -> Any:
+        return np.array(sorted([v * 2 for v in x])), "all", len(x)
+
+    fast, values = accelerate(when="now", strict=True)(counted), np.array([3.0, 5.0, 1.0])
+    got, *known = fast(in_chunks(values, 2))
+    assert same(got, np.sort(values) * 2) and known == ["all", 3]
+    values[1] = np.nan
+    with pytest.warns(ClusterWarning, match="gathered in one place"):
+        got, *known = fast(in_chunks(values, 2))
+    assert np.array_equal(got.compute(), counted(values)[0], equal_nan=True) and known == ["all", 3]
+    with options(engine="dask", chunks=16):
+        assert np.array_equal(fast(values)[0], counted(values)[0], equal_nan=True)
+
+
 def test_unknown_chunks() -> None:
     x = in_chunks(V, 30)
     positive = x[x > 0]
