@@ -140,7 +140,7 @@ def alike(want: Any, got: Any) -> Any:
             return _instance(want, {name: alike(getattr(want, name), getattr(got, name)) for name in names})
         case bool() | int() | float() | complex() | np.generic() if isinstance(got, np.ndarray) and got.ndim == 0:
             return np.asarray(want, got.dtype) if isinstance(want, bool | int | float | complex) else np.asarray(want)
-        case np.ndarray() if isinstance(got, np.ndarray):
+        case np.ndarray() if type(want) is np.ndarray and isinstance(got, np.ndarray):
             found = np.array(want, order="C")
             found.flags.writeable = got.flags.writeable
             return found

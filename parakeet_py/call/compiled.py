@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Literal
@@ -71,9 +72,14 @@ class Compiled:
         return self.specialization.function
 
 
+def _name_of(source: Source, cells: Sequence[str]) -> str:
+    last = source[-1]
+    return cells[last] if source[0] == "cell" and isinstance(last, int) else str(last)
+
+
 def leaf_names(compiled: Compiled) -> list[str]:
     """What to call the leaf arguments of a function: x, points[0], the name of a global."""
     signature = compiled.signature
     names = parameter_names(compiled.function.__code__)
-    names += [str(hidden.source[-1]) for hidden in signature.hidden]
+    names += [_name_of(hidden.source, compiled.function.__code__.co_freevars) for hidden in signature.hidden]
     return [names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:]) for leaf in leaves(signature)]

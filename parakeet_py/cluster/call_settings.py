@@ -48,6 +48,15 @@ class CallSettings:
             text = f"line {line} of {name} cannot be cut along its chunks: {nbytes} bytes are gathered in one place"
             warnings.warn(ClusterWarning(advised(text)), stacklevel=user_level())
 
+    @staticmethod
+    def travels(name: str, array: str, nbytes: int) -> None:
+        """A large NumPy array, beside Dask arrays, is sent with the graph of a call."""
+        text = (
+            f"{array} of {name} is a NumPy array of {nbytes} bytes, which travels with the graph of each call: "
+            "scatter it once: da.from_array(array).persist()"
+        )
+        warnings.warn(ClusterWarning(text), stacklevel=user_level())
+
     def check_rounds(self, name: str, filename: str, graph: Graph) -> None:
         """The client is about to wait for one more number.
 

@@ -23,6 +23,7 @@ from parakeet_py.cluster.worker import scalars, tasks
 from parakeet_py.hybrid.execute.call_arrays import entering
 
 SMALL = 1 << 20  # bytes of NumPy arrays that are not cut
+LARGE = 1 << 26  # bytes of those that had better not travel with a graph
 
 
 class ClusterCall:
@@ -64,6 +65,8 @@ class ClusterCall:
     def _root(self, leaf: Any, name: str) -> Root:
         array = leaf
         if isinstance(leaf, np.ndarray):
+            if leaf.nbytes > LARGE and any(isinstance(one, da.Array) for one in self.leaves):
+                self.settings.travels(self.plan.name, name, leaf.nbytes)
             large = leaf.nbytes > SMALL and leaf.nbytes > self.settings.chunk_bytes // 2
             with_limit = {"limit": self.settings.chunk_bytes, "dtype": leaf.dtype, "shape": leaf.shape}
             chunks = da.core.normalize_chunks("auto", **with_limit) if large else leaf.shape

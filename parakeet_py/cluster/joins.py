@@ -141,9 +141,12 @@ class Joins:
             before = totals.get(line)
             refs = [] if before is None else [TaskRef(before)]
             if place[axis] < last:
-                totals[line] = self.graph.add(
-                    (prefix, *place), tasks.totals_before, TaskRef(combine_key), count, TaskRef(key), *refs
-                )
+                own = self.graph.add((f"{prefix}-own", *place), tasks.totals_of, count, TaskRef(key))
+                totals[line] = own
+                if before is not None:
+                    pair = TaskRef(before), TaskRef(own)
+                    code = TaskRef(combine_key)
+                    totals[line] = self.graph.add((prefix, *place), tasks.totals_before, code, count, *pair)
             made = self.graph.add((name, *place), tasks.scanned_after, TaskRef(after_key), count, TaskRef(key), *refs)
             found[place] = [made]
             if count > 1:

@@ -116,18 +116,23 @@ def _rows(value: Any) -> Any:
 
 def scanned_after(kernel: Kernel, count: int, block: Any, *before: Any) -> Any:
     """A scanned block (its arrays, then its totals) with the totals of the blocks before it taken in."""
-    arrays = [np.array(one) for one in block[:count]]
+    arrays = [*block[:count]]
     if before:
+        arrays = [np.array(one) for one in arrays]
         totals = _several(before[0], count)
         kernel([*arrays[0].shape, *map(_rows, totals), *arrays])
     return arrays[0] if count == 1 else tuple(arrays)
 
 
-def totals_before(kernel: Kernel, count: int, block: Any, *before: Any) -> Any:
-    """The totals of all blocks up to a scanned one, this one included, given those before it."""
-    totals = [*block[count:]]
-    if before:
-        totals = kernel([*map(_rows, _several(before[0], count)), *map(_rows, totals)])
+def totals_of(count: int, block: Any) -> Any:
+    """The totals of a scanned block, which are sent instead of it."""
+    totals = block[count:]
+    return totals[0] if count == 1 else tuple(totals)
+
+
+def totals_before(kernel: Kernel, count: int, before: Any, total: Any) -> Any:
+    """The totals of all blocks up to a scanned one, given those before it and its own."""
+    totals = kernel([*map(_rows, _several(before, count)), *map(_rows, _several(total, count))])
     return totals[0] if count == 1 else tuple(totals)
 
 

@@ -373,6 +373,27 @@ def test_empty_chunks() -> None:
     assert same(fast(x), far(V))
 
 
+def test_chunks_that_do_not_fit() -> None:
+    x, y = in_chunks(X, ((7, 1, 1, 51), (37,))), in_chunks(X[::-1].copy(), ((20, 40), (30, 7)))
+    assert same(accelerate(when="now", strict=True)(lambda x, y: x + y * 2)(x, y), X + X[::-1] * 2)
+    line = in_chunks(V, ((1,) * 20 + (80,),))  # chunks shorter than a halo
+    assert same(accelerate(when="now", strict=True)(far)(line), far(V))
+
+
+def test_arrays_of_objects() -> None:
+    x = da.from_array(np.array([1, None, "a"], object), chunks=2)
+    with options(strict=True), pytest.raises(UnsupportedError, match="an operation on an Array"):
+        accelerate(when="now")(lambda x: x + 1)(x)
+
+
+def test_a_large_array_in_a_closure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parakeet_py.cluster.calls.LARGE", 100)
+    table = np.arange(50.0)
+    with pytest.warns(ClusterWarning, match="table of .* is a NumPy array of 400 bytes, which travels with the graph"):
+        found = accelerate(when="now")(lambda x: x[:50] + table)(in_chunks(V, 30))
+    assert same(found, V[:50] + table)
+
+
 def test_kernels_travel() -> None:
     result = accelerate(when="now")(normalized)(in_chunks(X, 20))
     for task in result.dask.values():
