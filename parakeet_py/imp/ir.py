@@ -415,7 +415,8 @@ class Clock:
 @record
 class Grid:
     """A GPU region: `body` is run by `blocks` x `threads` threads. `contract`: products and sums may be fused whatever
-    the settings (which cannot be seen). `product`: all it does is left @ right into an array: (left, right, array)."""
+    the settings (which cannot be seen). `product`: all it does is left @ right into an array: (left, right, array).
+    `at_once`: threads fail alike, and after stores, so the first one says all about it."""
 
     blocks: Index
     threads: int
@@ -423,6 +424,7 @@ class Grid:
     name: str = "kernel"
     contract: bool = False
     product: tuple[Reads, Reads, Writes] | None = None
+    at_once: bool = False
 
 
 @record

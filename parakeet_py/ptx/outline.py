@@ -42,6 +42,7 @@ class Kernel:
     contract : products and sums may be fused whatever the settings
     product : a product of two matrices is all that it computes: the places of left, right and result in `params`
     guarded : it may be launched when others before it may have failed, and does nothing then
+    at_once : its threads fail alike, and after stores: the first one says all about it
     """
 
     name: str
@@ -52,6 +53,7 @@ class Kernel:
     contract: bool = False
     product: tuple[int, ...] | None = None
     guarded: bool = False
+    at_once: bool = False
 
     @property
     def divisible(self) -> bool:
@@ -129,8 +131,8 @@ class _Cutter:
         sink: list[ir.Statement] = []
         for statement in block.statements:
             match statement:
-                case ir.Grid(blocks, threads, body, name, contract, product):
-                    self.launch(sink, name, blocks, threads, body, contract, product)
+                case ir.Grid(blocks, threads, body, name, contract, product, at_once):
+                    self.launch(sink, name, blocks, threads, body, contract, product, at_once)
                 case ir.Parallel():
                     self.grains(sink, statement)
                 case ir.For() | ir.While() | ir.If() if _is_task(statement):
@@ -162,6 +164,7 @@ class _Cutter:
         body: ir.Block,
         contract: bool = False,
         product: tuple[Var, ...] | None = None,
+        at_once: bool = False,
     ) -> None:
         """Make a kernel of a region body, and launch it."""
         uses = _Uses()
@@ -177,7 +180,7 @@ class _Cutter:
             top.append(ir.Declare(cell, value))
             args.append(value)
         places = None if product is None else tuple(args.index(array) for array in product)
-        number = self.kernel(name, threads, tuple(args), ir.Block((*top, *body.statements)), contract, places)
+        number = self.kernel(name, threads, tuple(args), ir.Block((*top, *body.statements)), contract, places, at_once)
         sink.append(ir.Launch(number, blocks, tuple(args)))
 
     def kernel(
@@ -188,12 +191,14 @@ class _Cutter:
         body: ir.Block,
         contract: bool = False,
         product: tuple[int, ...] | None = None,
+        at_once: bool = False,
     ) -> int:
         """Keep a kernel; gives its number."""
         number = len(self.kernels)
         full = f"{self.function.name}_{name.replace(' ', '_')}_{number}"
         function = ir.Function(full, params, body, (), self.function.failures, self.roots)
-        self.kernels.append(Kernel(full, threads, _may_fail(body), threads == 1, function, contract, product))
+        checked, single = _may_fail(body), threads == 1
+        self.kernels.append(Kernel(full, threads, checked, single, function, contract, product, at_once=at_once))
         return number
 
     def grains(self, sink: list[ir.Statement], region: ir.Parallel) -> None:

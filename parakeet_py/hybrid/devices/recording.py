@@ -108,12 +108,12 @@ class MayFail(NamedTuple):
     Attributes
     ----------
     launch : the request, or its number
-    single : its record says everything at once
+    at_once : its record says everything at once
     clean : if it has failed, all memory that the call was given is as it was
     """
 
     launch: Any
-    single: bool
+    at_once: bool
     clean: bool
 
 
@@ -203,9 +203,9 @@ class Recorder:
 
         self.add(Multiply(device, operand(left), operand(right), operand(out), fast))
 
-    def may_fail(self, turn: int, single: bool, clean: bool) -> None:
+    def may_fail(self, turn: int, at_once: bool, clean: bool) -> None:
         """What has been launched last may fail."""
-        self.failures[turn] = MayFail(len(self.requests) - 1, single, clean)
+        self.failures[turn] = MayFail(len(self.requests) - 1, at_once, clean)
 
     def expected(self, device: Any, address: int, word: int) -> None:
         """What is copied out next says whether kernels have failed."""
@@ -320,10 +320,10 @@ class Schedule:
 
     def failed(self, found: Failed, addresses: Sequence[int], numbers: Sequence[Any], words: int) -> Any:
         """The words of the record of what has failed in a run with these addresses and numbers, complete."""
-        launch, single, _ = self.failures[found.turn]
+        launch, at_once, _ = self.failures[found.turn]
         record = np.empty(words, np.int64)
         start = found.address - 8 * (words - 1)
-        if not single:
+        if not at_once:
             found.device.copy_out(record.view(np.uint8), start)
             do(launch._replace(values=[*launch.values[:-1], int(record[0])]), addresses, numbers)
         found.device.copy_out(record.view(np.uint8), start)

@@ -188,14 +188,15 @@ class DeviceMemory:
         again = Again(module, kernel.name, blocks * form.parts, kernel.threads // form.parts, codes, values)
         device.launch(*again)
         if kernel.checked:
-            clean &= not kernel.single or self.changed.isdisjoint(self.given)
+            clean &= not (kernel.single or kernel.at_once) or self.changed.isdisjoint(self.given)
             self._may_have_failed(Unseen(number, blocks, args, again, clean))
 
     def _may_have_failed(self, launch: Unseen) -> None:
         """A launch is under way that may fail; its arguments stay as they are until that is known."""
         noting = active()
         if noting is not None and self.of_call:
-            noting.may_fail(self.turns, self.plan.kernels[launch.number].single, launch.clean)
+            kernel = self.plan.kernels[launch.number]
+            noting.may_fail(self.turns, kernel.single or kernel.at_once, launch.clean)
         self.unseen[self.turns] = launch
         self.turns += 1
         for arg in launch.args:
@@ -219,7 +220,8 @@ class DeviceMemory:
         if turn == NO_FAILURE:
             return
         failed = unseen[turn]
-        if not self.plan.kernels[failed.number].single:
+        kernel = self.plan.kernels[failed.number]
+        if not (kernel.single or kernel.at_once):
             again = failed.again.reporting(int(words[0]))
             device.launched(failed.number, failed.blocks, again.values)
             device.launch(*again)

@@ -15,7 +15,7 @@ a number. A failing thread writes down the turn, lowers the order of the record 
 When the host finds a turn there, it runs that kernel again with the order as the number, and the thread that fails in
 this iteration fills in the code and arguments. A kernel that stores to memory others can see makes its checks
 beforehand, so running it twice changes nothing. A kernel of a single thread fills in everything at once, and is not run
-again.
+again; so does the first thread of one whose threads fail alike (`column_loops`).
 
 A kernel that may be launched when others before it may have failed is *guarded*: it has the record and its turn as
 parameters, and does nothing if an earlier turn stands there. So the host need not wait for one kernel before it
@@ -83,6 +83,7 @@ def kernel_ir(
         threads=kernel.threads,
         is_region=True,
         single=kernel.single,
+        at_once=kernel.at_once,
         narrow=narrow,
         parts=parts,
     )
@@ -197,6 +198,7 @@ class KernelUnit(Unit):
     threads: int = 1
     shared: int = 0
     single: bool = False
+    at_once: bool = False
     narrow: bool = False
     parts: int = 1
 
@@ -219,6 +221,11 @@ class KernelUnit(Unit):
         if self.single:
             lines = [f"store i64 {order}, ptr %failure", *told, turn_place, f"store i64 %turn, ptr {turn}"]
             return [*lines, "ret void"]
+        if self.at_once:
+            f.cold(tell, ["store i64 0, ptr %failure", *told, turn_place, f"store i64 %turn, ptr {turn}", "ret void"])
+            f.cold(leave, ["ret void"])
+            is_first = f.fresh()
+            return [f"{is_first} = icmp eq i64 {order}, 0", f"br i1 {is_first}, label %{tell}, label %{leave}"]
         f.cold(tell, [*told, f"br label %{leave}"])
         f.cold(leave, ["ret void"])
         wanted = f.fresh()

@@ -13,6 +13,7 @@ into a host part and kernels.
 | Compress | see `compress` |
 | Scatter | see `scatter` |
 | Matmul, and Maps of nothing else | see `products` |
+| loops of Maps of rows that data chooses | see `column_loops` |
 | Routine: sort, argsort | see `radix_sort`; all others have become calls of the host before |
 """
 
@@ -25,6 +26,7 @@ from typing import Any
 from parakeet_py.base.types import INT64, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.builder import Lowering, NeedsScratch, Outs
+from parakeet_py.imp.lower.control import lower_for
 from parakeet_py.imp.lower.function import lower_load, lower_unmanaged
 from parakeet_py.imp.lower.loops import axes_of
 from parakeet_py.imp.lower.map import check_then_store
@@ -38,6 +40,7 @@ from parakeet_py.ptx.kernels.points_per_thread import at_points
 from parakeet_py.ptx.kernels.regions import grid, unravel, walked
 from parakeet_py.ptx.kernels.row_groups import Member, RowGroup, row_groups
 from parakeet_py.ptx.outline import DeviceFunction, outline
+from parakeet_py.ptx.skeletons.column_loops import column_loops, lower_columns
 from parakeet_py.ptx.skeletons.compress import lower_compress
 from parakeet_py.ptx.skeletons.products import batch_of, lower_batch, lower_matmul
 from parakeet_py.ptx.skeletons.radix_sort import lower_sort
@@ -59,6 +62,9 @@ def lower_for_gpu(function: typed.Function, tf32: bool = False) -> DeviceFunctio
     """Lower a typed function (after fusion) to a host part and GPU kernels; `tf32`: as for `lower_matmul`."""
     skeletons = dict(SKELETONS)
     skeletons[typed.Matmul] = partial(lower_matmul, tf32=tf32)
+    loops = column_loops(function)
+    if loops:
+        skeletons[typed.For] = partial(lower_columns, lower_for, loops)
     groups = row_groups(function)
     if groups:
         _in_rows(skeletons, groups)

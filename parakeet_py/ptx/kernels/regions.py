@@ -23,6 +23,7 @@ def grid_of_blocks(
     threads: int = THREADS,
     contract: bool = False,
     product: tuple[Var, Var, Var] | None = None,
+    at_once: bool = False,
 ) -> None:
     """A region of so many blocks; `body(block, thread)` writes what a thread does."""
     lo.in_region = True
@@ -35,7 +36,7 @@ def grid_of_blocks(
     finally:
         region = lo.pop()
         lo.in_region, lo.order = False, None
-    lo.sink.append(imp.Grid(blocks, threads, region, name, contract, product))
+    lo.sink.append(imp.Grid(blocks, threads, region, name, contract, product, at_once))
 
 
 def grid(lo: Lowering, points: Operand, name: str, body: Callable[[Var], None]) -> None:
