@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices.calls import device_plan_of
+from tests.ptxas import NVDISASM, PTXAS, assembled, instructions
 
 Loop = Callable[[Any, Any, Any, Any], Any]
 
@@ -65,6 +67,12 @@ def images(sums: Any, counts: Any, labels: Any, x: Any) -> None:
         y[labels[i]] -= z[i]
 
 
+def guarded_behind(sums: Any, counts: Any, labels: Any, x: Any) -> Any:
+    for i in range(len(labels)):
+        sums[labels[i]] += x[i]
+    return x * 2 + 1
+
+
 TAKEN = {by_label: 1, with_counts: 1, store_then_check: 1, weighted: 1, recurrence: 2, backwards: 1}
 NOT_TAKEN = (neighbours, counts_decide)
 
@@ -116,3 +124,16 @@ def test_launches(function: Loop) -> None:
         assert any("_columns_" in kernel.name for kernel in plan.kernels) and launches <= TAKEN[function]
     else:
         assert not any("_columns_" in kernel.name for kernel in plan.kernels)
+
+
+@pytest.mark.skipif(PTXAS is None or NVDISASM is None, reason="there is no ptxas, or no nvdisasm")
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90", "sm_120"])
+def test_machine_code(architecture: str, tmp_path: Path) -> None:
+    """No spills; a kernel that is guarded looks at the record by one load, before any other."""
+    given = arguments()
+    ptx = accelerate(guarded_behind).ptx(*given, target=architecture)
+    code, resources = assembled(ptx, architecture, tmp_path)
+    assert all(spilled == 0 and registers <= 40 for spilled, registers in resources.values())
+    (guarded,) = [body for name, body in instructions(code).items() if "_map_" in name and "STRONG" in " ".join(body)]
+    loads = [one for one in guarded if one.startswith("LDG")]
+    assert ".64" in loads[0] and "STRONG.GPU" in loads[0] and not any("STRONG" in one for one in loads[1:])
