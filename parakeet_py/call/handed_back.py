@@ -26,6 +26,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from types import FunctionType, NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ from parakeet_py.base.types import Array, Object, Scalar, Type
 from parakeet_py.call.give_back import do_the_rest, sites_without_exit, watched_now
 from parakeet_py.call.handed_back_plans import C_TYPES, FLAGS, LOGGED, MAX_LOG, Perform, Plan, scalar_at
 from parakeet_py.call.load import Knowledge
+from parakeet_py.frontend.desugar import managers
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key, Raised, differ
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
@@ -136,6 +138,12 @@ class OpaqueCalls:
         _pending.log = (self, [] if state is None else state.log)
         return True
 
+    def raised(self, state: CallState | None, error: BaseException) -> None:
+        """A call ends in an exception that Python does not see where it comes from: an interrupt, a lack of memory."""
+        for manager in reversed([] if state is None else state.managers):
+            with suppress(BaseException):
+                managers.left_by(manager, error)
+
     def learn(self, key: Key, result: Any) -> None:
         """An operation has given a result that this specialization is not made for."""
         Observations(self.observed)(key, result)
@@ -153,6 +161,7 @@ class CallState:
         "kept",
         "log",
         "logged",
+        "managers",
         "operands",
         "pending",
         "safe",
@@ -168,6 +177,7 @@ class CallState:
         self.globals = self.now()
         self.changed = False  # has an operation changed one of them, or a list that it was given?
         self.operands: Sequence[Any] = ()  # of an operation that is given lists
+        self.managers: list[Any] = []  # of `with` statements, that have been entered
         self.pending: Callable[[], Any] | None = None  # what the operation gives at which compiled code is left
 
     def keep(self, value: Any) -> None:
@@ -196,7 +206,10 @@ class CallState:
             ctypes.c_int64.from_address(results).value = handler
             if self.safe and plan.evaluated:
                 self.note(plan.site.key, Raised(error))
-            if self.has_changed(plan):
+            if plan.site.left:
+                self.safe = False
+                self.leave(plan, results + 8, partial(_raise, error))
+            elif self.has_changed(plan):
                 self.leave(plan, results + 8, partial(_raise, error))
         return handler != 0
 

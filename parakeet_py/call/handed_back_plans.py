@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import types
+import warnings
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -26,9 +27,11 @@ import numpy as np
 from parakeet_py.base.frames.tracebacks import in_frames
 from parakeet_py.base.types import Array, Object, Scalar, Type, itemsize
 from parakeet_py.call.give_back import lists_in
+from parakeet_py.frontend.desugar import managers
 from parakeet_py.frontend.evaluate.observed_values import contents
 from parakeet_py.frontend.evaluate.operation_text import function_of, operation_text
 from parakeet_py.llvm.codegen.arrays import slots_in
+from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
@@ -136,6 +139,13 @@ class _Writer:
             self.put(f"state.operands = ({', '.join(operands)},)")
             self.put("lists = lists_in(templates, state.operands)")
             self.put("before = [*map(contents, lists)]")
+        static = self.plan.site.operands[0] if self.plan.site.operands else None
+        called = static.value if isinstance(static, StaticT) else None
+        if called is managers.left:
+            self.put("state.managers.pop()")
+        if called is managers.entered:
+            self.names |= {"warnings": warnings, "asks_for_errors": asks_for_errors}
+            self.put("filters = warnings.filters")
         if self.plan.site.catches:
             self.put("try:")
             self.put(call, 2)
@@ -152,6 +162,10 @@ class _Writer:
             self.put("flag(results).value = 0")
             self.put("results += 8")
         self.log()
+        if called is managers.entered:
+            self.put(f"state.managers.append({operands[1]})")
+            self.put("if warnings.filters is not filters or asks_for_errors():")
+            self.put("return state.leave(plan, results, lambda: result)", 2)
         self.check_and_store()
         self.put("return 0")
         made: Perform = function_of(["state", "ctx", "arguments", "results"], self.lines, self.names)

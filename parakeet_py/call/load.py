@@ -228,6 +228,8 @@ class CallsOfPython(Protocol):
 
     def tell_again(self, state: Any) -> bool: ...
 
+    def raised(self, state: Any, error: BaseException) -> None: ...
+
 
 class Loaded:
     """A specialization in this process: its code behind a gate, and how it came to be.
@@ -309,9 +311,14 @@ class Loaded:
         does the call, without what compiled code has handed back to it already. Of the one that a signal handler has
         raised, a frame of the function."""
         if status == INTERRUPTED:
+            if self.state is not None:
+                self.state.raised(words[0] if words else None, KeyboardInterrupt())
             return stand_in(*own_entry(self.function))
         if status == OUT_OF_MEMORY:
-            return MemoryError("out of memory in compiled code").with_traceback(placed(own_entry(self.function)))
+            lacking = MemoryError("out of memory in compiled code").with_traceback(placed(own_entry(self.function)))
+            if self.state is not None:
+                self.state.raised(words[6] if words[6:] else None, lacking)
+            return lacking
         if status == OPAQUE_RAISED:
             raised: BaseException = words[6].exception
             words[6].exception = None
@@ -324,6 +331,8 @@ class Loaded:
         if isinstance(error, DeoptimizedError):
             self.give_up(str(error))
         error.__traceback__ = placed(trace)
+        if self.state is not None:
+            self.state.raised(words[6] if words[6:] else None, error)
         return error
 
 

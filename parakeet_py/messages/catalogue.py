@@ -345,14 +345,14 @@ def f(x):
     Entry(
         "with-statement",
         "with statements",
-        (r".*`np\.errstate`.*", r"a `with` statement.*"),
+        (r".*`np\.errstate`.*", r"a `with` statement.*", r".*inside `with`.*", r".* in a `with` statement", r"a context manager.*"),
         "enter it around the call, or accelerate a function of the numeric part alone, called inside",
         """
-import contextlib
+import warnings
 
 
 def f(x):
-    with contextlib.nullcontext():
+    with warnings.catch_warnings():
         return x + 1
 """,
         "1",

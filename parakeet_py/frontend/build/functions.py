@@ -15,7 +15,8 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.frontend.build.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
 from parakeet_py.frontend.build.prune import prune
 from parakeet_py.frontend.build.statements import Statements
-from parakeet_py.frontend.desugar import cells, comprehensions, exceptions, generators, lru_cache, patterns
+from parakeet_py.frontend.desugar import cells, comprehensions, exceptions, generators, lru_cache, managers, patterns
+from parakeet_py.frontend.desugar.nodes import Managed
 from parakeet_py.frontend.ownership import results, values
 from parakeet_py.frontend.source.function_source import Source
 from parakeet_py.frontend.source.scopes import Comprehension, Scope, Scopes
@@ -83,7 +84,8 @@ def _rewritten(node: _Node, refuse: Callable[[ast.AST, str, str], None]) -> _Nod
         (_FUNCTIONS, cells.without_nonlocal),
         ((ast.Yield, ast.YieldFrom), lambda node: generators.without_yield(node, refuse)),
         ((ast.Match,), lambda node: patterns.without_match(node, refuse)),
-        ((ast.Try,), lambda node: exceptions.without_try(node, refuse)),
+        ((ast.With,), managers.without_managers),
+        ((ast.Try, Managed), lambda node: exceptions.without_try(node, refuse)),
     )
     inside = _classes_inside(node)
     for wanted, without in rewritings:

@@ -15,6 +15,7 @@ import sys
 from parakeet_py.frontend.build.bindings import FALSE, NONE, NOTHING, RETURN, RETURNED, SKIP, TRUE, Binding, pos_of
 from parakeet_py.frontend.build.expressions import BINARY, Expressions
 from parakeet_py.frontend.build.loops import LoopWriter
+from parakeet_py.frontend.desugar.managers import name_of
 from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, TryBody, cell_of
 from parakeet_py.frontend.ownership.changes import changed_by
 from parakeet_py.frontend.source.scopes import BREAK, CONTINUE, FALLS, LEAVES, is_endless
@@ -433,11 +434,11 @@ class Statements(Expressions):
         """Only `np.errstate` with values that cannot change what is computed."""
         for item in node.items:
             call = item.context_expr
-            function = call.func if isinstance(call, ast.Call) else call
-            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            name = name_of(item)
             if name != "errstate" or not isinstance(call, ast.Call) or item.optional_vars is not None:
-                met = f", not `{name}`" if name not in ("", "errstate") else ", no `as`"
-                self.refuse(call, f"only `np.errstate` can be used in a `with` statement{met}", _ENTERED_OUTSIDE)
+                met = f"a `with` statement of `{name}`, which may change what the body shows"
+                met = met if name != "errstate" else "a `with` statement of `np.errstate` that is no call, or with `as`"
+                self.refuse(call, met, _ENTERED_OUTSIDE)
             actions = []
             for keyword in call.keywords:
                 value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None

@@ -33,7 +33,7 @@ from typing import TypeVar
 
 from parakeet_py.frontend.desugar.caught_names import bound_in, names_read_elsewhere, unbound
 from parakeet_py.frontend.desugar.caught_steps import ITEM_OF, STEPS, iterator_names, may_be_iterator
-from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, TryBody, listed, place
+from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, Managed, TryBody, listed, place
 from parakeet_py.frontend.source.scopes import falls_through
 from parakeet_py.frontend.syntax_walk import walk
 
@@ -60,6 +60,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
         return _Try(node, self).statements()
+
+    def visit_Managed(self, node: Managed) -> list[ast.stmt]:
+        return self.visit_Try(node)
 
 
 class _Try:
@@ -88,7 +91,7 @@ class _Try:
         self.keeps: bool = (parent is not None and parent.keeps) or any(map(_looks_at_it, self.handlers))
 
     def finally_(self) -> list[ast.stmt]:
-        return copy.deepcopy(self.node.finalbody)
+        return copy.deepcopy(self.node.leaving if isinstance(self.node, Managed) else self.node.finalbody)
 
     def all_classes(self) -> list[ast.expr]:
         """What is caught inside, by the handlers here and around."""
@@ -99,6 +102,8 @@ class _Try:
         kind = handler.type
         if kind is None:
             return ast.copy_location(ast.Name("BaseException", ast.Load()), handler)
+        if isinstance(self.node, Managed):
+            return kind
         for part in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
             if not _is_plain(part):
                 self.refuse(part, "the classes of exceptions to catch must be names", "name them")
@@ -171,6 +176,8 @@ class _Try:
                 return self.function(node, loop)
             case ast.Try():
                 return _Try(node, self.rewriter, self, loop).statements()
+            case ast.With():  # about `np.errstate`
+                return [ast.copy_location(ast.With(node.items, self.guarded(node.body, loop)), node)]
             case ast.Delete(targets=[ast.Name()]):
                 return self.guard(node, loop)
             case ast.Break() | ast.Continue() if loop is not None:

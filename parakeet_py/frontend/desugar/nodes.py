@@ -36,6 +36,12 @@ class Caught(ast.expr):
     name: ast.Name
 
 
+class Managed(ast.Try):
+    """A `try` whose statements `leaving` stand on every way out of its body but that of an exception."""
+
+    leaving: list[ast.stmt]
+
+
 class Leave(ast.stmt):
     """Leave the `TryBody` that this stands in."""
 

@@ -249,14 +249,16 @@ def drop(objects: ptr, n: i64):
         Py_DecRef(objects.ptr[i])
         i += 1
 
-# Give the exception of a signal handler a place in the function: the frame that helper(status) gives.
+# Give the exception of a signal handler a place in the function: the frame that helper(status) gives, or
+# helper(status, state).
 @internal
-def place_interrupt(helper: ptr):
+def place_interrupt(helper: ptr, state: ptr):
     error = alloca(ptr, 3)
-    status = alloca(ptr)
+    status = alloca(ptr, 2)
     PyErr_Fetch(error, error + 8, error + 16)
     status.ptr = PyLong_FromLongLong(INTERRUPTED)
-    frame = or_clear(PyObject_Vectorcall(helper, status, 1, null))
+    status.ptr[1] = state
+    frame = or_clear(PyObject_Vectorcall(helper, status, 1 if state == null else 2, null))
     PyErr_Restore(error.ptr, error.ptr[1], error.ptr[2])
     if frame != null:
         PyTraceBack_Here(frame)
@@ -270,7 +272,7 @@ def fail(ctx: ptr, helper: ptr, state: ptr):
     pk_free_all(ctx)
     if PyErr_Occurred() != null:
         if ctx.i64 == INTERRUPTED:
-            place_interrupt(helper)
+            place_interrupt(helper, state)
         return
     objects = alloca(ptr, 9)
     memset(objects, 0, 72)

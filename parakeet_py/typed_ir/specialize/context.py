@@ -80,6 +80,14 @@ class Guard(Protocol):
 
     def may_make(self, s: Context, kind: type[BaseException]) -> int: ...
 
+    def is_by_python(self, handler: int) -> bool: ...
+
+    def ends_in_python(self) -> bool: ...
+
+    def goes_to_python(self, exits: bool) -> bool: ...
+
+    def leave_by_python(self, s: Context, condition: ir.Operand) -> None: ...
+
     def leave_unless(self, s: Context, condition: ir.Operand, exit: ir.Operand, error: Value | None = None) -> None: ...
 
     def stay_if_zero(self, s: Context, exit: ir.Operand, error: Value | None = None) -> None: ...
@@ -235,6 +243,13 @@ class Context(ABC):
             for scope in b.scopes:
                 if key in scope.shared:
                     return
+        if caught and self.guards[-1].is_by_python(caught):
+            self.guards[-1].leave_by_python(self, condition)
+            if isinstance(condition, ir.Var):
+                self.learn(condition, True)
+                b.scopes[-1].shared[key] = condition
+                return
+            exception, caught = "Deoptimize", 0  # never come to
         if caught:
             error = ErrorV(exception_named(exception), message, tuple(args), (b.pos,))
             self.guards[-1].leave_unless(self, condition, ir.Const(caught, PYINT), error)

@@ -24,14 +24,14 @@ def test_error_word_for_word() -> None:
 import os
 def f(x):
     y = x
-    with open(x) as f:
+    with catch_warnings() as f:
         y = f.read()
     return y
 """
     assert refusal(text.lstrip()) == (
-        "model.py:4: only `np.errstate` can be used in a `with` statement, not `open`\n"
-        "    with open(x) as f:\n"
-        "         ^^^^^^^\n"
+        "model.py:4: a `with` statement of `catch_warnings`, which may change what the body shows\n"
+        "    with catch_warnings() as f:\n"
+        "         ^^^^^^^^^^^^^^^^\n"
         "  instead: enter it around the call, or accelerate a function of the numeric part alone, called inside\n"
         "  more: parakeet messages with-statement"
     )
@@ -75,10 +75,10 @@ REFUSED = {
     "def f(x):\n    global y\n    def y(): pass": "the global `y` cannot be bound in an accelerated function",
     "def f(x):\n    global y\n    return (y := x)": "the global `y` cannot be bound in an accelerated function",
     "def f(x):\n    del x[0]": "`del` of an item cannot be accelerated",
-    "def f(x):\n    with x: pass": "only `np.errstate` can be used in a `with` statement, not `x`",
+    "def f(x):\n    with x.patch: pass": "a `with` statement of `patch`, which may change what the body shows",
     "def f(x):\n    with np.errstate(all='raise'): pass": "`np.errstate` can only be given 'ignore' or 'warn'",
     "def f(x):\n    with np.errstate(all=x): pass": "`np.errstate` can only be given 'ignore' or 'warn'",
-    "def f(x):\n    with np.errstate() as e: pass": "only `np.errstate` can be used in a `with` statement, no `as`",
+    "def f(x):\n    with np.errstate() as e: pass": "a `with` statement of `np.errstate` that is no call, or with `as`",
     "def f(x):\n    raise": "`raise` without an exception cannot be accelerated",
     "def f(x):\n    return locals()": "`locals` cannot be accelerated: it looks at the frame of its caller",
     "def f(x):\n    return eval('x')": "`eval` cannot be accelerated: it looks at the frame of its caller",

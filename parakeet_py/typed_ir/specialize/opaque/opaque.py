@@ -19,6 +19,7 @@ import numpy as np
 from parakeet_py.base.callee_effects import effects_of, is_fresh, is_of_numpy
 from parakeet_py.base.types import OBJECT, PYBOOL, PYINT, Array, Scalar, Type
 from parakeet_py.frontend import ssa
+from parakeet_py.frontend.desugar import managers
 from parakeet_py.frontend.evaluate.kept_closures import uses_up
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
@@ -230,7 +231,11 @@ def emit_opaque(
             result = loosened(result)
     if any(map(needs_captured_names, (*values, *keywords.values()))) and not _keeps_none(operation, values, result):
         raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
-    catches = s.guards[-1].around_python(s) if s.guards else ()
+    exit = exit_block(s, (*values, *keywords.values())) if is_statement else None
+    left = bool(s.guards) and s.guards[-1].goes_to_python(exit is not None)
+    if left and exit is None:
+        raise s.unsupported(f"{reason}, inside `with`, where Python could not go on")
+    catches = s.guards[-1].classes if left else s.guards[-1].around_python(s) if s.guards else ()
     regular = not s.loops.unrolling and not any(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
@@ -239,8 +244,7 @@ def emit_opaque(
     made_site = OpaqueSite(
         operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
     )
-    exit = exit_block(s, (*values, *keywords.values())) if is_statement else None
-    site = s.add_site(replace(made_site, exits=exit is not None))
+    site = s.add_site(replace(made_site, exits=exit is not None, left=left))
     s.python.effects += not is_harmless(made_site)
     roots = frozenset(root for value in values for root in roots_of(value))
     given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
@@ -258,7 +262,7 @@ def emit_opaque(
     flag = outs.pop(0) if flagged else ir.ZERO
     if exit is not None:
         leave_by(s, flag, exit)
-    if catches:
+    if catches and not left:
         s.guards[-1].stay_if_zero(s, flag)
     if result is None:
         return None
@@ -509,6 +513,8 @@ def describe_operation(operation: str, values: Sequence[Value]) -> str:
     kind, _, name = operation.partition(":")
     if kind == "call":
         match values[0]:
+            case Static(object=target) if target in (managers.entered, managers.left):
+                return "with"
             case Static(obj):
                 module = getattr(obj, "__module__", None)
                 own = getattr(obj, "__qualname__", getattr(obj, "__name__", repr(obj)))

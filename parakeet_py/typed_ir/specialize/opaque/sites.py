@@ -38,14 +38,14 @@ class OpaqueSite:
     """One operation handed back.
 
     `operands` rebuild its operands in the order of `perform`; `text` names it in messages; `trace` is where it happens,
-    outermost function first. `regular`: whenever the evaluator does the operation of this key,
-    compiled code does it here. With `catches`, what the handlers around it catch, the first result is the number of the
-    handler that is to run (0: none; the other results are nothing if there is one). `foreign`: it is given objects that
-    may have methods in Python, which it may run. With `exits`, the first result is `EXIT` where compiled code cannot go
-    on: it then comes to a site with `frames`, at which Python does the rest of the call. These are the functions that
-    are running, outermost first; the innermost one goes on behind its statement, which has given what the operation
-    gave, or with `again` does it anew. `given` are pairs: the number of an operand here, and of the operand of the
-    operation that is the same object.
+    outermost function first. `regular`: whenever the evaluator does the operation of this key, compiled code does it
+    here. With `catches`, what the handlers around it catch, the first result is the number of the handler that is to
+    run (0: none; the other results are nothing if there is one); if it is `left`, Python does the rest of the call
+    instead. `foreign`: it is given objects that may have methods in Python, which it may run. With `exits`, the first
+    result is `EXIT` where compiled code cannot go on: it then comes to a site with `frames`, at which Python does the
+    rest of the call. These are the functions that are running, outermost first; the innermost one goes on behind its
+    statement, which has given what the operation gave, or with `again` does it anew. `given` are pairs: the number of
+    an operand here, and of the operand of the operation that is the same object.
     """
 
     operation: str
@@ -61,6 +61,7 @@ class OpaqueSite:
     catches: tuple[tuple[type[BaseException], ...], ...] = ()
     foreign: bool = False
     exits: bool = False
+    left: bool = False
     frames: tuple[FrameState, ...] = ()
     again: bool = False
     given: tuple[tuple[int, int], ...] = ()

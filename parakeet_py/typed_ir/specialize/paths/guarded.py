@@ -28,7 +28,9 @@ from parakeet_py.base.errors import exception_named
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
+from parakeet_py.frontend.desugar.managers import ByPython
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block
 from parakeet_py.typed_ir.specialize.paths.sides import Side, joined
 from parakeet_py.typed_ir.specialize.values import NeverV, ScalarV, Static, TupleV, UnboundV, Value, py
 
@@ -98,6 +100,26 @@ class Guard:
     def stay_if_zero(self, s: Context, exit: ir.Operand, error: Value | None = None) -> None:
         """Leave the statement with the exit computed, unless it is 0."""
         self.leave_unless(s, s.builder.prim("eq", exit, ir.ZERO, type=PYBOOL), exit, error)
+
+    def is_by_python(self, handler: int) -> bool:
+        """Does only Python run this handler?"""
+        return ByPython in self.classes[handler - 1]
+
+    def ends_in_python(self) -> bool:
+        """Is the last handler, of all exceptions, one that only Python runs?"""
+        return any(ByPython in one for one in self.classes)
+
+    def goes_to_python(self, exits: bool) -> bool:
+        """Does Python do the rest of the call where an operation of its own raises what is caught here? It has to where
+        a handler is its own, and else may, if it `exits`, where handlers look at the exception."""
+        return self.ends_in_python() or (self.keeps and exits)
+
+    def leave_by_python(self, s: Context, condition: ir.Operand) -> None:
+        """Let Python go on before the present statement, unless the condition holds."""
+        exit = exit_block(s, None)
+        if exit is None:
+            raise s.unsupported("an exception inside `with`, or caught and looked at, where Python could not go on")
+        s.builder.emit(ir.If(condition, ir.Block((), ()), exit))
 
     def around_python(self, s: Context) -> Classes:
         """What is caught around an operation that Python does."""

@@ -70,6 +70,12 @@ def _loop_values(
             leaf = leaves[place]
             if isinstance(leaf, ir.Var) and s.in_scope(leaf):
                 values[position] = join.value_of(s, template, [leaf])
+        if (
+            isinstance(init, ScalarV)
+            and isinstance(init.operand, ir.Const)
+            and leaves[place : place + 1] == (params[place],)
+        ):
+            values[position] = init  # see `_constants`
         place += len(types_of(template))
     return same_objects(values, _carried_objects(inits, templates, params, results))
 
@@ -194,7 +200,7 @@ def _counted_loop(
         return s.run(op.body)
 
     try:
-        (block,), params, templates = _fixed_point(s, op, templates, body)
+        (block,), params, templates = _fixed_point(s, op, templates, body, inits=inits)
     except NotGrown:
         if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and id(op) not in s.loops.unroll:
             s.facts.restart(WrittenOut.of(op), "the index of a loop has to be known here")
@@ -275,9 +281,11 @@ def _fixed_point(
     templates: list[Template],
     body: Callable[[], list[Value]],
     condition: Callable[[], ir.Operand] | None = None,
+    inits: Sequence[Value] = (),
 ) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[Template]]:
     """Specialize a loop's blocks, the condition's before the body's, until the templates of its params hold."""
     b = s.builder
+    constants = _constants(op, inits)
     before = s.memory.newest
     inside = s.memory.new_root()  # all memory made by an iteration
     sites, sources, fields_before = (
@@ -295,10 +303,12 @@ def _fixed_point(
             params.extend(own)
             values.append((own, template))
 
-        def enter(values: list[tuple[list[ir.Var], Template]] = values) -> list[Value]:
+        def enter(
+            values: list[tuple[list[ir.Var], Template]] = values, constants: dict[int, ScalarV] = constants
+        ) -> list[Value]:
             """Bind the params; the attributes among them."""
-            for var, (own, template) in zip(op.params, values, strict=False):
-                s.bind(var, join.value_of(s, template, list(own)))
+            for position, (var, (own, template)) in enumerate(zip(op.params, values, strict=False)):
+                s.bind(var, constants.get(position) or join.value_of(s, template, list(own)))
             held = [join.value_of(s, template, list(own)) for own, template in values[len(op.params) :]]
             assigned_attributes.take(s, held)
             return held
@@ -332,13 +342,34 @@ def _fixed_point(
                 join.join(s, template, with_inner_roots(template_of(result, varying=True), before, inside))
                 for template, result in zip(templates, results, strict=True)
             ]
-            if joined == templates:
+            kept = {position for position in constants if _is_same(results[position], constants[position])}
+            if joined == templates and len(kept) == len(constants):
+                for position in kept:
+                    own, template = values[position]
+                    results[position] = join.value_of(s, template, list(own))
                 leaves = _leaves(s, results, templates)
-        if joined == templates:
+        if len(kept) < len(constants):
+            constants = {position: constants[position] for position in kept}
+        elif joined == templates:
             s.loops.remember(s.frame.path, op, templates)
             return [*blocks, ir.Block(tuple(statements), (*stop, *leaves))], tuple(params), templates
         templates = joined
     raise s.unsupported("the types of a loop's variables do not settle")
+
+
+def _constants(op: ssa.For | ssa.While, inits: Sequence[Value]) -> dict[int, ScalarV]:
+    """The variables of a loop that are taken to stay what they are, until an iteration gives something else: the exits
+    of `try` statements, which say that nothing has raised, if nothing can."""
+    named = enumerate(zip(op.params, inits, strict=False))
+    return {
+        position: init
+        for position, (var, init) in named
+        if var.name.startswith("exit") and isinstance(init, ScalarV) and isinstance(init.operand, ir.Const)
+    }
+
+
+def _is_same(result: Value, constant: ScalarV) -> bool:
+    return isinstance(result, NeverV) or (isinstance(result, ScalarV) and result.operand == constant.operand)
 
 
 @contextmanager
@@ -373,7 +404,7 @@ def specialize_while(s: Context, op: ssa.While) -> list[Value]:
         s.learn(tested[0], True)
         return s.run(op.body)
 
-    (test, turn), params, templates = _fixed_point(s, op, templates, body, condition)
+    (test, turn), params, templates = _fixed_point(s, op, templates, body, condition, inits)
     node = ir.While(params, _leaves(s, inits, templates), test, turn, op.stoppable)
     kinds = [kind for template in templates for kind in types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))

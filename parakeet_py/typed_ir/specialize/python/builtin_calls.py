@@ -13,7 +13,7 @@ import numpy as np
 from parakeet_py import operators
 from parakeet_py.base.errors import KEY, UnsupportedError, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
-from parakeet_py.frontend.desugar import lru_cache
+from parakeet_py.frontend.desugar import lru_cache, managers
 from parakeet_py.signature.attribute_sources import in_class
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize import messages
@@ -29,6 +29,7 @@ from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumptio
 from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
 from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary, scalar_abs
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
+from parakeet_py.typed_ir.specialize.restarts import PythonMakesInstances
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -133,6 +134,28 @@ def _prange(s: Context, *args: Value) -> Value:
     made = _range(s, *args)
     assert isinstance(made, RangeV)
     return RangeV(made.start, made.stop, made.step, parallel=True)
+
+
+@builtin(managers.entered)
+def _entered(s: Context, manager: Value) -> Value:
+    """A manager of a `with` statement is Python's; those that change what operators of NumPy's do are not compiled."""
+    if s.describe(manager) in ("an errstate", "a catch_warnings"):
+        raise s.unsupported(f"{s.describe(manager)} in a `with` statement")
+    if instances.is_instance(manager):
+        s.facts.restart(PythonMakesInstances(s.unsupported("a context manager that the function has made")))
+    raise s.hand_back("a context manager is entered")
+
+
+@builtin(managers.left)
+def _left(s: Context, manager: Value) -> Value:
+    raise s.hand_back("a context manager is left")
+
+
+@builtin(managers.left_by)
+def _left_by(s: Context, manager: Value, error: Value) -> Value:
+    """Where it raises in the body, Python goes on: see `paths.guarded`."""
+    s.check(ir.Const(False, PYBOOL), "Deoptimize", "an exception inside `with`")
+    return NeverV()
 
 
 @builtin(zip)
