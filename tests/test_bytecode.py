@@ -28,6 +28,7 @@ from parakeet_py.frontend import to_ssa
 from parakeet_py.frontend.build.functions import ast_to_ssa
 from parakeet_py.frontend.bytecode.decompile import read_bytecode
 from parakeet_py.frontend.check import check_function
+from parakeet_py.frontend.desugar.managers import is_kept
 from parakeet_py.frontend.evaluate.evaluator import evaluate
 from parakeet_py.frontend.source.function_source import read_source
 from tests.corpus import Program, all_programs, assert_same, lot, outcome
@@ -54,7 +55,8 @@ def takes(program: Program) -> bool:
     except UnsupportedError:
         return False
     no_form = ast.Try | ast.MatchSequence | ast.MatchClass  # in bytecode
-    return not any(isinstance(node, no_form) for node in ast.walk(source.node))
+    managers = (item for node in ast.walk(source.node) if isinstance(node, ast.With) for item in node.items)
+    return not any(isinstance(node, no_form) for node in ast.walk(source.node)) and all(map(is_kept, managers))
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=repr)

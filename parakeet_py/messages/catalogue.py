@@ -345,7 +345,13 @@ def f(x):
     Entry(
         "with-statement",
         "with statements",
-        (r".*`np\.errstate`.*", r"a `with` statement.*", r".*inside `with`.*", r".* in a `with` statement", r"a context manager.*"),
+        (
+            r".*`np\.errstate`.*",
+            r"a `with` statement.*",
+            r".*inside `with`.*",
+            r".* in a `with` statement",
+            r"a context manager.*",
+        ),
         "enter it around the call, or accelerate a function of the numeric part alone, called inside",
         """
 import warnings

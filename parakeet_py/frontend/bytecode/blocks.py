@@ -27,6 +27,7 @@ from parakeet_py.frontend.bytecode.nodes import (
     Unknown,
 )
 from parakeet_py.frontend.bytecode.stack import SETTLED, Entries, MakeBody, Stack, items_of, load, parts_of
+from parakeet_py.frontend.desugar.managers import is_kept, name_of
 
 _BINARY: dict[str, type[ast.operator]] = {
     "+": ast.Add,
@@ -479,6 +480,10 @@ class _Run(Stack):
                 self.stack.append(made)
             case "BEFORE_WITH":
                 manager = self.pop()
+                if not is_kept(ast.withitem(manager, None)):  # of others it is not enough to know where bodies end
+                    raise Unknown(
+                        f"a `with` statement of `{name_of(ast.withitem(manager, None))}` in bytecode", self.place
+                    )
                 self.flush()
                 self.emit(EnterWith(manager))
                 own: list[ast.expr] = [Null()] if sys.version_info >= (3, 14) else []
