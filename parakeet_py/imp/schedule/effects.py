@@ -46,7 +46,8 @@ def stores_only_into_its_own(function: Function) -> bool:
 
 
 def _stores_outside(function: Function, made: frozenset[int], statement: Statement) -> bool:
-    return not all(function.roots.get(array, _UNKNOWN) <= made for array in arrays_written(statement))
+    written = arrays_written(statement)
+    return bool(written) and not all(function.roots.get(array, _UNKNOWN) <= made for array in written)
 
 
 def shows_in_arguments_only(function: Function, harmless: Collection[int]) -> bool:

@@ -304,9 +304,7 @@ class Specializer(Context):
             if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
                 self.builder.pos = place(frame.function, let.pos, frame.caller)
             values = statements.execute(self, let)
-            if any(isinstance(value, NeverV) for value in values) and not isinstance(
-                let.op, ssa.If | ssa.For | ssa.While | ssa.Guarded
-            ):
+            if NeverV in map(type, values) and not isinstance(let.op, ssa.If | ssa.For | ssa.While | ssa.Guarded):
                 return [NeverV()] * len(block.results)
             iterator_consumption.check_statement(self, let, values)
             for var, value in zip(let.outs, values, strict=True):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,27 +65,29 @@ _OF_NUMBERS = (float, complex, *(one for one in vars(math).values() if callable(
 
 def tagged_operand(s: Context, op: ssa.Op) -> TaggedScalar | None:
     """A scalar of several types among the operands of an operation, or in them where it looks into them."""
-    return next(_tagged(s, op), None)
+    if isinstance(op, _INDIFFERENT):
+        return None
+    env = s.frame.env
+    for operand in ssa.operands_of(op):  # plain values nearly always: nothing else is made for these
+        if operand.__class__ is ssa.Var and not isinstance(env.get(operand), _PLAIN):
+            return next(_tagged(s, op), None)
+    return None
+
+
+_PLAIN = (ScalarV, ArrayV, Static, NoneType)
 
 
 def _tagged(s: Context, op: ssa.Op) -> Iterator[TaggedScalar]:
-    if isinstance(op, _INDIFFERENT):
-        return
-    held = [operand for operand in ssa.operands_of(op) if isinstance(operand, ssa.Var) and operand in s.frame.env]
-    if not any(_may_hold(s.frame.env[operand]) for operand in held):
-        return
     if isinstance(op, ssa.Call) and tags.is_inlined(s, op):
         return  # chosen where the function uses it
-    for operand in held:
+    for operand in ssa.operands_of(op):
+        if not isinstance(operand, ssa.Var) or operand not in s.frame.env:
+            continue
         value = s.value(operand)
         if isinstance(value, TaggedScalar):
             yield value
         elif _looks_inside(s, op, operand):
             yield from tags.inside(value, TaggedScalar)
-
-
-def _may_hold(value: Value) -> bool:
-    return not isinstance(value, ScalarV | ArrayV | Static)
 
 
 def _looks_inside(s: Context, op: ssa.Op, operand: ssa.Var) -> bool:

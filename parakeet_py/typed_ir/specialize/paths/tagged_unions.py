@@ -186,9 +186,12 @@ def variant_operand(s: Context, op: ssa.Op) -> ssa.Var | None:
         if isinstance(held, VariantV):
             if isinstance(s.value(operand), VariantV) and not (isinstance(op, ssa.Call) and tags.is_inlined(s, op)):
                 return operand
-        elif _looks_inside(op, operand) and _inside(held):
+        elif isinstance(held, _HOLDERS) and _looks_inside(op, operand) and _inside(held):
             return operand
     return None
+
+
+_HOLDERS = (SliceV, MethodV, TupleV)
 
 
 def _inside(value: Value | None) -> VariantV | None:
