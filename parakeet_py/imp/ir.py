@@ -2,7 +2,7 @@
 
 Lowering (imp/lower/function.py) turns every operator of the typed IR into loop nests here; the LLVM and PTX back ends
 print what they find. Immutable values are the typed IR's `Var` and `Const`, right-hand sides its `Prim` and `Cast`.
-What varies (a gate of an `If`, a loop-carried variable, an accumulator) is a `Cell`: declared once, then read and
+What varies (an out of an `If`, a loop-carried variable, an accumulator) is a `Cell`: declared once, then read and
 written.
 
 **Arrays** are descriptors: (object, base, block, data, extents, strides in bytes). `data` points at element 0. `block`

@@ -1,4 +1,4 @@
-"""Control: gates become cells.
+"""Control: joins of paths become cells.
 
 An `If` writes its results into cells, one in each branch; what follows reads them once. A loop keeps each carried
 parameter in a cell, read at the top of an iteration and written at its bottom, all new values before any is written

@@ -1,4 +1,4 @@
-"""From the typed IR to loops: every operator becomes a loop nest, every gate a cell.
+"""From the typed IR to loops: every operator becomes a loop nest, every join of paths a cell.
 
 `lower` walks the statements of a function in order. Scalar statements pass through unchanged (their variables keep
 their names); control is in `control`, the operators in `map`, `reductions`, `scans`, `compress` and `scatter`. An

@@ -13,7 +13,7 @@ from parakeet_py.typed_ir.ir import Function, Operand, Var
 
 
 def private_arrays(function: Function) -> frozenset[Var]:
-    """The arrays whose memory is the function's own; of what passes through a gate of control flow, none."""
+    """The arrays whose memory is the function's own; of what passes through a join of control flow, none."""
     base: dict[Var, Var] = {}
     made: list[Var] = []
     handed: list[Operand] = []

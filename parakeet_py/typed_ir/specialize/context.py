@@ -324,7 +324,7 @@ class Context(ABC):
 
     @abstractmethod
     def gated(self, values: Sequence[Value]) -> list[Value]:
-        """Values that can pass a gate: pending comprehensions are computed; iterators stay what they are."""
+        """Values that can pass a join: pending comprehensions are computed; iterators stay what they are."""
 
     @abstractmethod
     def single(self, let: ssa.Let) -> Value | None: ...

@@ -1,7 +1,7 @@
 """What comes out of a typed function: how its results are boxed, and which parameters it writes.
 
 A returned value is a tree of tuples and lists over leaves. The leaves are results of the typed function; the tree is a
-`Result`, from which the gate builds the Python objects. One operand that is returned twice is one leaf, so that Python
+`Result`, from which entry stubs make Python objects. One operand that is returned twice is one leaf, so that Python
 sees one object.
 """
 

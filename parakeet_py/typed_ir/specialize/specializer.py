@@ -339,7 +339,7 @@ class Specializer(Context):
         return self.gated(values)
 
     def gated(self, values: Sequence[Value]) -> list[Value]:
-        """Values that can pass a gate: pending comprehensions are computed; iterators stay what they are."""
+        """Values that can pass a join: pending comprehensions are computed; iterators stay what they are."""
         return [
             self.as_list(value)
             if isinstance(value, ComprehensionV) and not iterator_consumption.is_iterator(value)

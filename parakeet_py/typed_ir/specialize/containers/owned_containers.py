@@ -84,7 +84,7 @@ def _holds_containers(value: Value) -> bool:
 
 
 def _changed_variables(function: ssa.Function) -> frozenset[ssa.Var]:
-    """The variables that stand for what a function changes: those of all changes, the gates that make one of others,
+    """The variables that stand for what a function changes: those of all changes, the joins that make one of others,
     items of lists whose items change, and what is in cells, which other functions may change."""
     found: set[ssa.Operand] = set()
     items: set[ssa.Operand] = set()

@@ -2,7 +2,7 @@
 
 At an `If` or a loop the same name may hold different abstract values. `join` finds the least template both fit (an int
 and a float are a float, two lengths of one dtype and rank an array of unknown extents); `leaves_of` brings a value to a
-template, emitting casts where it stands, and `value_of` rebuilds a value from the gate's variables.
+template, emitting casts where it stands, and `value_of` rebuilds a value from the variables there.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _apart(s: Context, left: Template, right: Template) -> UnsupportedError:
 
 
 def _exported(s: Context, template: Template) -> Template:
-    """The template outside the block it was made in: variables of that block have to pass through the gate."""
+    """The template outside the block it was made in: variables of that block have to pass through the join."""
 
     def exported(one: Template) -> Template:
         match one:
@@ -186,7 +186,7 @@ def leaves_of(s: Context, value: Value, template: Template, like: Value | None =
 
 
 def value_of(s: Context, template: Template, variables: list[ir.Var]) -> Value:
-    """The value a gate gives; consumes its variables from the front of the list."""
+    """The value a join gives; consumes its variables from the front of the list."""
     match template:
         case None:
             return NeverV()

@@ -39,7 +39,7 @@ def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[
     templates = [_template_of_both(s, condition, x, y) for x, y in zip(left, right, strict=True)]
     blocks = []
     for (statements, values, facts, scope), others in zip(sides, (right, left), strict=True):
-        b.scopes.append(scope)  # the block is still open: casts for the gate go to its end
+        b.scopes.append(scope)  # the block is still open: casts for the join go to its end
         saved, b.equal = b.equal, facts
         leaves = [
             leaf

@@ -61,11 +61,11 @@ def each(s: Context, values: Sequence[Value], run: Callable[..., list[Value]]) -
     return tags.chosen(s, tagged, alone)
 
 
-# ---- through gates ---------------------------------------------------------------------------------------------------
+# ---- through joins ---------------------------------------------------------------------------------------------------
 
 
 def leaves(s: Context, value: Value, kinds: tuple[Scalar, ...], like: Value | None = None) -> list[ir.Operand]:
-    """The operands of a value for a gate of these types.
+    """The operands of a value for a join of these types.
 
     Payloads that do not matter are those of `like`, the value of the other path, if it has them: they do not change
     from path to path then.
@@ -95,7 +95,7 @@ def _in_scope(s: Context, payloads: dict[Scalar, ir.Operand]) -> dict[Scalar, ir
 
 
 def _widest(s: Context, value: TaggedScalar, main: Scalar) -> ir.Operand:
-    """The value converted to the widest type of a gate."""
+    """The value converted to the widest type of a join."""
     own = value.kinds[-1]
     if own == main:
         return value.payloads[-1]
@@ -118,7 +118,7 @@ def _zero(kind: Scalar) -> ir.Operand:
 
 
 def value_of(s: Context, kinds: tuple[Scalar, ...], variables: list[ir.Var], rare: bool) -> TaggedScalar:
-    """The value that a gate gives; consumes its variables."""
+    """The value that a join gives; consumes its variables."""
     tag, *payloads = [variables.pop(0) for _ in range(1 + len(kinds))]
     if isinstance(tag, ir.Var):
         s.builder.tags[tag] = len(kinds)
@@ -135,8 +135,8 @@ def settled(
 ) -> tuple[list[int], set[int], Callable[[list[ir.Var]], list[Any]]]:
     """Tags and payloads that a counted loop need not carry, since every iteration gives the widest type.
 
-    Gives the positions of the gate variables to keep, the templates that have the widest type whenever the loop runs,
-    and a function from the loop's outs to all gate values after it.
+    Gives the positions of the variables to keep, the templates that have the widest type whenever the loop runs,
+    and a function from the loop's outs to all values after it.
     """
     used = _used(block)
     rare: set[int] = set()

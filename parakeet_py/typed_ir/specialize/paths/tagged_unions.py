@@ -82,7 +82,7 @@ _PLACED = (
 )  # what does not look at it
 
 
-# ---- through gates ---------------------------------------------------------------------------------------------------
+# ---- through joins ---------------------------------------------------------------------------------------------------
 
 
 def kind_of(template: Template) -> object:
@@ -137,7 +137,7 @@ def joined(s: Context, left: Template, right: Template) -> Structure | None:
 
 
 def leaves(s: Context, value: Value, template: Structure, like: Value | None) -> list[ir.Operand]:
-    """The operands of a value for a gate: its tag, then those of every option."""
+    """The operands of a value for a join: its tag, then those of every option."""
     kinds = [kind_of(part) for part in template.parts[1:]]
     own: dict[object, Value] = {}
     tag: ir.Operand = ir.Const(0, PYINT)

@@ -92,7 +92,7 @@ def template_of(value: Value, *, varying: bool) -> Template:
             return Fixed(value) if not varying else Structure(value, ())
         case Static() | UnboundV() | MethodV() | RefV() if not parts_of(value):
             return Fixed(value)
-        case VariantV():  # a gate has all of its variables even where both paths bring the same
+        case VariantV():  # a join has all of its variables even where both paths bring the same
             return Structure(value, tuple(template_of(part, varying=True) for part in parts_of(value)))
         case _:
             return Structure(value, tuple(template_of(part, varying=varying) for part in parts_of(value)))
@@ -156,7 +156,7 @@ def describe(template: Template) -> str:
 
 
 def types_of(template: Template) -> list[Type]:
-    """The types of the gate variables a template needs."""
+    """The types of the variables that a template needs."""
     match template:
         case Scalar():
             return [template]
