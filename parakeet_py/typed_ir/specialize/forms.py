@@ -29,13 +29,17 @@ from parakeet_py.typed_ir.specialize.values import (
     IteratorV,
     MessageV,
     MethodV,
+    NeverV,
+    ObjectV,
     RangeV,
     RecordV,
+    RefV,
     ScalarV,
     SliceV,
     SuperV,
     TextV,
     TupleV,
+    UnboundV,
     Value,
     VariantV,
     class_of_form,
@@ -53,9 +57,9 @@ class Form:
     one of this form where paths meet, `carried` what comes out there, and `outside(value, before, inside)` what is
     known of it behind a loop, all memory that an iteration has made (roots after `before`) as one, `inside`.
 
-    Of containers: what messages call one, its class in Python, its length, the length and the item at a place for a
-    loop, `value[index]`, an assignment to that (False: it cannot be done there), a change of the whole, and the array
-    that NumPy makes of it, of a dtype if one is given; None where it has none.
+    `noun` is what messages call one. Of containers: its class in Python, its length, the length and the item at a
+    place for a loop, `value[index]`, an assignment to that (False: it cannot be done there), a change of the whole, and
+    the array that NumPy makes of it, of a dtype if one is given; None where it has none.
 
     Of lists: `elements` is the array whose elements or rows the items are, in the very memory, and `item` the template
     of what lies in columns; `own` says whether items can be assigned; `read` gives the value for one reader, that is
@@ -177,7 +181,12 @@ def is_number(s: Any, at: ir.Operand, number: int) -> ir.Operand:
     return s.builder.prim("eq", at, ir.Const(number, PYINT), type=PYBOOL)  # type: ignore[no-any-return]
 
 
-_WHOLE = Form(lambda one: (), lambda one, parts: one)
+def _whole(noun: str = "") -> Form:
+    """The form of a class whose values have no parts."""
+    return Form(lambda one: (), lambda one, parts: one, noun=noun)
+
+
+_WHOLE = _whole()
 
 FORMS: LateTable[type, Form] = LateTable()
 FORMS |= {
@@ -191,25 +200,38 @@ FORMS |= {
         lambda one, parts: InstanceV(one.cls, one.names, parts, one.sites),
         lambda one: (one.cls, one.names),
         lambda one, other: one if other.sites <= one.sites else replace(one, sites=one.sites | other.sites),
+        noun="instance",
     ),
     ItemV: Form(
         lambda one: (one.index, one.listed),
         lambda one, parts: ItemV(parts[0], parts[1], one.version, one.depth),
         lambda one: alike(one.listed),
         _older,
+        noun="instance",
     ),
     SuperV: Form(
         lambda one: (one.object,),
         lambda one, parts: SuperV(parts[0], one.cls, one.kind),
         lambda one: (one.cls, one.kind),
+        noun="super object",
     ),
-    VariantV: Form(lambda one: (one.tag, *one.options), lambda one, parts: VariantV(parts[0], parts[1:])),
-    TextV: Form(lambda one: (one.codes,), lambda one, parts: TextV(*parts), length=lambda s, one: one.codes.extents[0]),
-    CharV: Form(lambda one: (one.code,), lambda one, parts: CharV(*parts)),
+    VariantV: Form(
+        lambda one: (one.tag, *one.options),
+        lambda one, parts: VariantV(parts[0], parts[1:]),
+        noun="value of varying type",
+    ),
+    TextV: Form(
+        lambda one: (one.codes,),
+        lambda one, parts: TextV(*parts),
+        length=lambda s, one: one.codes.extents[0],
+        noun="string",
+    ),
+    CharV: Form(lambda one: (one.code,), lambda one, parts: CharV(*parts), noun="string"),
     MessageV: Form(
         lambda one: one.args,
         lambda one, parts: MessageV(one.template, parts),
         lambda one: (one.template, len(one.args)),
+        noun="formatted string",
     ),
     ErrorV: Form(
         lambda one: tuple(map(ScalarV, (*one.args, one.at))),
@@ -217,27 +239,34 @@ FORMS |= {
         lambda one: (one.exception, one.message, len(one.args)),
         _in_all_places,
         _in_places,
+        noun="exception",
     ),
     DictV: Form(
         lambda one: tuple(item for _, item in one.items),
         lambda one, parts: DictV(tuple((key, part) for (key, _), part in zip(one.items, parts, strict=True))),
         lambda one: [key for key, _ in one.items],
+        noun="dict",
     ),
-    SliceV: Form(lambda one: (one.lower, one.upper, one.step), lambda one, parts: SliceV(*parts)),
+    SliceV: Form(lambda one: (one.lower, one.upper, one.step), lambda one, parts: SliceV(*parts), noun="slice"),
     RangeV: Form(
         lambda one: (one.start, one.stop, one.step),
         lambda one, parts: RangeV(parts[0], parts[1], parts[2], parallel=one.parallel),
+        noun="range",
     ),
     RecordV: Form(
         lambda one: (one.index,),
         lambda one, parts: RecordV(one.records, parts[0]),
         lambda one: one.records,
+        noun="record of an array",
     ),
-    MethodV: Form(lambda one: (one.object,), lambda one, parts: MethodV(parts[0], one.name), lambda one: one.name),
+    MethodV: Form(
+        lambda one: (one.object,), lambda one, parts: MethodV(parts[0], one.name), lambda one: one.name, noun="method"
+    ),
     ClosureV: Form(
         lambda one: (*one.captures, *one.defaults),
         _closure,
         lambda one: (id(one.function), id(one.namespace.globals), len(one.captures), len(one.defaults)),
+        noun="function",
     ),
     IteratorV: Form(
         lambda one: one.items,
@@ -248,10 +277,13 @@ FORMS |= {
         lambda one: (one.iterable, one.element, *(() if one.condition is None else (one.condition,))),
         lambda one, parts: ComprehensionV(one.kind, parts[0], parts[1], parts[2] if parts[2:] else None, one.flatten),
         lambda one: (one.kind, one.flatten, one.condition is None),
+        noun="comprehension",
     ),
     GeneratorV: Form(
-        lambda one: (*one.frame.env.values(), *one.frame.free.values()),
-        _generator,
-        _same_generator,
+        lambda one: (*one.frame.env.values(), *one.frame.free.values()), _generator, _same_generator, noun="generator"
     ),
+    ObjectV: _whole("object"),
+    RefV: _whole("instance"),
+    UnboundV: _whole("name that nothing is bound to"),
+    NeverV: _whole("value that is never computed"),
 }

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from parakeet_py.typed_ir.specialize import values
 from parakeet_py.typed_ir.specialize.forms import form_of
-from parakeet_py.typed_ir.specialize.values import ArrayV, IteratorV, MapV, ScalarV, Static, TaggedScalar, TupleV, Value
-
-_NOUNS = {
-    values.ObjectV: "object",
-    values.VariantV: "value of varying type",
-    values.InstanceV: "instance",
-    values.RefV: "instance",
-    values.ItemV: "instance",
-    values.TextV: "string",
-    values.CharV: "string",
-    values.SuperV: "super object",
-    values.DictV: "dict",
-    values.SliceV: "slice",
-    values.ClosureV: "function",
-    values.MethodV: "method",
-    values.RangeV: "range",
-    values.RecordV: "record of an array",
-    values.ComprehensionV: "comprehension",
-    values.GeneratorV: "generator",
-    values.ErrorV: "exception",
-    values.MessageV: "formatted string",
-    values.UnboundV: "name that nothing is bound to",
-    values.NeverV: "value that is never computed",
-}
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    IteratorV,
+    MapV,
+    ObjectV,
+    ScalarV,
+    Static,
+    TaggedScalar,
+    TupleV,
+    Value,
+)
 
 
 def with_article(noun: str) -> str:
@@ -40,7 +26,7 @@ def described(value: Value, cls: type | None = None) -> str:
     match value:
         case TaggedScalar(kinds):
             return " or ".join(with_article(str(kind).removeprefix("py")) for kind in kinds)
-        case values.ObjectV() if cls is not None:
+        case ObjectV() if cls is not None:
             return with_article(cls.__name__)
         case ScalarV():
             return with_article(str(value.type).removeprefix("py"))  # as Python calls it
@@ -53,4 +39,4 @@ def described(value: Value, cls: type | None = None) -> str:
         case Static(obj):
             return repr(obj)
         case _:
-            return with_article(form_of(value).noun or _NOUNS[type(value)])
+            return with_article(form_of(value).noun)
