@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parakeet_py.base.types import Scalar, is_integer
+from parakeet_py.base.types import Scalar, is_integer, itemsize
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE
 from parakeet_py.llvm.codegen.scope import Scope
@@ -26,6 +26,7 @@ from parakeet_py.typed_ir.ir import Operand, Prim, Var, dtype_of
 
 _CHEAP = frozenset({"add", "sub", "and", "or", "xor", "not", "neg", "shl", "shr"})
 _MOST = 4  # operations of both sides
+_LEAST = 4  # bytes, of a whole register
 
 Emit = Callable[[Scope, ir.Statement], None]
 
@@ -40,7 +41,7 @@ def is_choice(scope: Scope, statement: ir.If) -> bool:
             case ir.Let(rhs=Prim(name, operands)) if name in _CHEAP and all(map(_is_integer, operands)):
                 operations += 1
                 used.update(operands)
-            case ir.Write(cell) if isinstance(cell.type, Scalar) and is_integer(cell.type.dtype):
+            case ir.Write(ir.Cell(type=Scalar(dtype))) if is_integer(dtype) and itemsize(dtype) >= _LEAST:
                 pass
             case _:
                 return False
