@@ -221,8 +221,11 @@ class KernelUnit(Unit):
         if self.single:
             lines = [f"store i64 {order}, ptr %failure", *told, turn_place, f"store i64 %turn, ptr {turn}"]
             return [*lines, "ret void"]
+        mark = (
+            f"{f.fresh()} = atomicrmw umin ptr {turn}, i64 %turn {SCOPE} monotonic"  # others look at it at their start
+        )
         if self.at_once:
-            f.cold(tell, ["store i64 0, ptr %failure", *told, turn_place, f"store i64 %turn, ptr {turn}", "ret void"])
+            f.cold(tell, ["store i64 0, ptr %failure", *told, turn_place, mark, "ret void"])
             f.cold(leave, ["ret void"])
             is_first = f.fresh()
             return [f"{is_first} = icmp eq i64 {order}, 0", f"br i1 {is_first}, label %{tell}, label %{leave}"]
@@ -231,7 +234,7 @@ class KernelUnit(Unit):
         wanted = f.fresh()
         return [
             turn_place,
-            f"{f.fresh()} = atomicrmw umin ptr {turn}, i64 %turn {SCOPE} monotonic",
+            mark,
             f"{f.fresh()} = atomicrmw umin ptr %failure, i64 {order} {SCOPE} monotonic",
             f"{wanted} = icmp eq i64 {order}, %report",
             f"br i1 {wanted}, label %{tell}, label %{leave}",

@@ -44,6 +44,13 @@ def weighted(sums: Any, counts: Any, labels: Any, x: Any) -> None:
         sums[labels[i]] = sums[labels[i]] * weight - x[i]
 
 
+def rounds(sums: Any, counts: Any, labels: Any, x: Any) -> None:
+    for k in range(3):
+        for i in range(len(labels)):
+            sums[labels[i]] += x[i] * k
+        sums *= 0.5
+
+
 def store_then_check(sums: Any, counts: Any, labels: Any, x: Any) -> None:
     for i in range(len(labels)):
         sums[labels[i]] += x[i]
@@ -73,7 +80,7 @@ def guarded_behind(sums: Any, counts: Any, labels: Any, x: Any) -> Any:
     return x * 2 + 1
 
 
-TAKEN = {by_label: 1, with_counts: 1, store_then_check: 1, weighted: 1, recurrence: 2, backwards: 1}
+TAKEN = {by_label: 1, with_counts: 1, rounds: 6, store_then_check: 1, weighted: 1, recurrence: 2, backwards: 1}
 NOT_TAKEN = (neighbours, counts_decide)
 
 
