@@ -65,7 +65,8 @@ def as_text(entry: Entry) -> str:
 
 def as_list() -> str:
     """The codes with their titles, one line each."""
-    return "\n".join(f"{entry.code:18}{entry.title}" for entry in CATALOGUE)
+    width = max(len(entry.code) for entry in CATALOGUE)
+    return "\n".join(f"{entry.code:{width}}  {entry.title}" for entry in CATALOGUE)
 
 
 def page() -> str:
