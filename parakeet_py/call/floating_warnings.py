@@ -27,7 +27,7 @@ from typing import Any, Literal
 from parakeet_py.llvm.runtime.error_state import Record
 from parakeet_py.signature.positional import python_form
 
-PATIENCE = 0.05  # seconds of Python code
+PATIENCE = 0.05  # seconds of a processor, whatever else the machine does
 
 
 class _Enough(BaseException):
@@ -42,7 +42,7 @@ def warn(function: FunctionType, args: tuple[Any, ...], record: Record) -> Warni
         return None
     positional, named = python_form(function, args)
     former = sys.gettrace()
-    sys.settrace(_tracer(time.perf_counter() + PATIENCE))
+    sys.settrace(_tracer(time.thread_time() + PATIENCE))
     try:
         function(*positional, **named)
     except Warning as error:
@@ -57,7 +57,7 @@ def warn(function: FunctionType, args: tuple[Any, ...], record: Record) -> Warni
 
 def _tracer(end: float) -> Callable[[FrameType, str, Any], Any]:
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        if time.perf_counter() > end:
+        if time.thread_time() > end:
             raise _Enough
         return trace
 
