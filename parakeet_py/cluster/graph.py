@@ -19,6 +19,7 @@ import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
+from parakeet_py.base.gc_pause import put_off
 from parakeet_py.cluster.fusion import fused
 from parakeet_py.cluster.worker.given_up import GivenUp, passed_on, tried
 from parakeet_py.cluster.worker.tasks import cut
@@ -149,7 +150,8 @@ class Graph:
         shown = Counter(key for keys, _, _ in wanted for key in keys.values())
         reached = self.ancestors(shown)
         self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
-        self.tasks = fused(self.tasks, shown, self.apart)
+        with put_off():
+            self.tasks = fused(self.tasks, shown, self.apart)
         needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
         layers: dict[str, dict[Any, Any]] = {}
         for keys, _, _ in wanted:

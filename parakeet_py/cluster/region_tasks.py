@@ -20,6 +20,7 @@ from typing import Any
 
 from dask._task_spec import TaskRef
 
+from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.types import Array, itemsize
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Place, Root, box_of
 from parakeet_py.cluster.grid import Shaped, Space, Target, boundaries, targets_of
@@ -110,7 +111,8 @@ class RegionTasks:
             part, function, filled, free = None, region.whole, (), region.whole.params
         self.joins = Joins(self.call, region, part, self.axes, self.extents, self.cut)
         stores = Stores(self, targets)
-        blocks = self._tasks(function, filled, free, stores)
+        with put_off():
+            blocks = self._tasks(function, filled, free, stores)
         results = self.joins.private(self.values, blocks) if self.private else self.joins.results(blocks)
         self._tell()
         return results
