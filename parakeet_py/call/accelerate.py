@@ -9,14 +9,15 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
-from parakeet_py.call.dispatch.first_calls import FirstCalls, completing
+from parakeet_py.call.dispatch.first_calls import begin, completing, first_calls_of
 from parakeet_py.call.interop.pandas_engine import PandasEngine
 from parakeet_py.hybrid.residency import fingerprint
-from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, set_reduce, set_slow
+from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, complete_with, set_reduce, set_slow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,7 @@ errors.look_up_with(_entry_of)
 def _make(function: Callable[..., Any], options: dict[str, Any], checked: bool | None = None) -> Any:
     if isinstance(function, AcceleratedFunction):
         return function if not options else _make(function.__wrapped__, options)
-    if isinstance(function, staticmethod | classmethod):
+    if isinstance(function, (staticmethod, classmethod)):
         return type(function)(_make(function.__func__, options))
     if not callable(function):
         raise TypeError(f"{function!r} is not callable")
@@ -69,35 +70,59 @@ def equip(
 ) -> None:
     """Make an accelerated function, which has been allocated only, the one of what `accelerate` was given.
 
-    Its machine code is `checked`; as the environment says, if that is not given.
+    Its machine code is `checked`; as the environment says, if that is not given. Packages have thousands of functions,
+    most of which are never called: nothing is made for them but the instance.
     """
     function = given if isinstance(given, types.FunctionType) else _wrapper(given)
-    checked = settings.environment().checked if checked is None else checked
-
-    def complete() -> Dispatcher:
-        from parakeet_py.call.dispatcher import Dispatcher  # which the first calls do without
-
-        with completing:
-            if instance._complete is not None:
-                dispatcher = Dispatcher(function, options, checked, first)
-                dispatcher.make_other = lambda: _make(given, options, not checked)
-                dispatcher.make_exact = lambda: _make(given, {**options, "exact": True}, checked)
-                dispatcher.given = given
-                dispatcher.instance = instance
-                if not dispatcher.plain:
-                    dispatcher.inner = AcceleratedFunction(function, dispatcher.call_positional)
-                instance._dispatcher = dispatcher
-                instance._complete = None
-        made: Dispatcher = instance._dispatcher
-        return made
-
     config = settings.environment()
-    config = dataclasses.replace(config, **options) if options else config
-    first = FirstCalls(function, instance) if config.pays and config.on_cpu and not checked else None
-    AcceleratedFunction.__init__(instance, function, None if first is None else first.run)
-    instance._complete = complete
-    if first is None:
-        set_slow(instance, complete().slow)
+    if not options and checked is None:
+        waits, made_of = _usual(config)
+    else:
+        checked = config.checked if checked is None else checked
+        own = dataclasses.replace(config, **options) if options else config
+        waits, made_of = own.pays and own.on_cpu and not checked, (options, checked)
+    AcceleratedFunction.__init__(instance, function, MethodType(begin, instance) if waits else None)
+    instance._complete = made_of if function is given else (*made_of, given)
+    if not waits:
+        set_slow(instance, instance._dispatcher.slow)
+
+
+# Settings, whether functions without options have `FirstCalls` under these, and what their dispatchers are made of.
+_usual_for: tuple[settings.Config | None, bool, tuple[dict[str, Any], bool]] = None, False, ({}, False)
+
+
+def _usual(config: settings.Config) -> tuple[bool, tuple[dict[str, Any], bool]]:
+    """How functions without options begin: see `_usual_for`."""
+    global _usual_for
+    known, waits, made_of = _usual_for
+    if known is not config:
+        waits, made_of = config.pays and config.on_cpu and not config.checked, ({}, config.checked)
+        _usual_for = config, waits, made_of
+    return waits, made_of
+
+
+def _complete(instance: Any) -> Dispatcher:
+    """The dispatcher of an accelerated function, which is asked for it first."""
+    from parakeet_py.call.dispatcher import Dispatcher  # which the first calls do without
+
+    with completing:
+        if instance._complete is not None:
+            options, checked, *others = instance._complete
+            given = others[0] if others else instance._function
+            dispatcher = Dispatcher(instance._function, options, checked, first_calls_of(instance))
+            dispatcher.make_other = lambda: _make(given, options, not checked)
+            dispatcher.make_exact = lambda: _make(given, {**options, "exact": True}, checked)
+            dispatcher.given = given
+            dispatcher.instance = instance
+            if not dispatcher.plain:
+                dispatcher.inner = AcceleratedFunction(instance._function, dispatcher.call_positional)
+            instance._dispatcher = dispatcher
+            instance._complete = None
+    made: Dispatcher = instance._dispatcher
+    return made
+
+
+complete_with(_complete)
 
 
 def _wrapper(target: Callable[..., Any]) -> types.FunctionType:

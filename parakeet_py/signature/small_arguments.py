@@ -11,7 +11,7 @@ import numpy as np
 from parakeet_py.signature.device_classes import class_is_of_dask, class_lives_elsewhere
 
 SMALL: Final = 64  # size of arguments with which a call is a small one
-_SIZED: Final = frozenset((list, tuple, dict))
+SIZED: Final = frozenset((list, tuple, dict))
 _MOST: Final = 4096  # classes that are remembered
 
 # Classes whose objects have no size, and are no arrays of devices.
@@ -28,7 +28,7 @@ def are_small(values: Iterable[Any], largest: float = SMALL) -> bool:
             size = abs(value)
         elif kind is np.ndarray or kind is np.memmap:
             size = value.size
-        elif kind in _SIZED:
+        elif kind in SIZED:
             size = len(value)
         elif class_lives_elsewhere(kind) or class_is_of_dask(kind):
             return False

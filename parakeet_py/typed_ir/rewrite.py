@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from parakeet_py.base import grammar
 from parakeet_py.base.grammar import each, rebuild
+from parakeet_py.base.interrupts import poll
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir.ir import Block, Const, Dim, Function, Let, Op, Operand, Var, blocks_of, operands_of
 
@@ -40,6 +41,7 @@ def fresh_copy(block: Block, mapping: dict[Var, Operand] | None = None) -> Block
         return copy
 
     def inside(inner: Block) -> Block:
+        poll()
         statements = tuple([statement(let) for let in inner.statements])
         return Block(statements, tuple([operand(item) for item in inner.results]))
 
@@ -73,6 +75,7 @@ class Rewriter:
         return each(self.operand, items)
 
     def block(self, block: Block) -> Block:
+        poll()  # long functions take long passes
         statements: list[Let] = []
         changed = False
         for let in block.statements:

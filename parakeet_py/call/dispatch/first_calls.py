@@ -1,10 +1,11 @@
 """The first calls of an accelerated function: Python runs them, at a quarter of a microsecond more than they take.
 
-A program has thousands of functions, most of which are called a few times. Nothing is made for these but a
-`FirstCalls`: no dispatcher, no look at the code or at what the arguments are beyond their classes and sizes. It takes
-calls until they have cost `BUDGET` in all, and lets those pass whose arguments are so large that they may be worth
-compiling at once; and recursive calls that are deep, whose frames it would double. Calls are timed; where they turn out
-to be short, only one in `SAMPLE`, and the others do not get here (`AcceleratedFunction.__call__`).
+A program has thousands of functions, most of which are called a few times. Nothing is made for these but, at the first
+call, a `FirstCalls`: no dispatcher, no look at the code or at what the arguments are beyond their classes and sizes. It
+takes calls until they have cost `BUDGET` in all, and lets those pass whose arguments are so large that they may be
+worth compiling at once; and recursive calls that are deep, whose frames it would double. Calls are timed; where they
+turn out to be short, fewer and fewer of them, down to one in `SAMPLE`, and the others do not get here
+(`AcceleratedFunction.__call__`).
 
 A gate of machine code (`plain_gate`) is faster still, but takes a while to load. Once there have been many calls in the
 process, or the compiler is there anyway, each function gets one after `FEW` calls, with what is left of its budget.
@@ -19,7 +20,7 @@ import time
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from parakeet_py.base.config import open_blocks
+from parakeet_py.base.config import environment, open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, evaluates, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
 
 BUDGET: Final = 50_000_000  # ns of own time; to load what decides about compiling, and then code, takes as long
 ALL_CALLS: Final = 10_000  # calls of the process, before the code of gates is loaded, which takes as long, or
+MAKING: Final = 4  # times as many, where there is no disk cache, so that it has to be compiled
 MANY: Final = 1000  # if to load it takes but a small part of the process's time
 OLD: Final = 500_000_000  # ns of CPU time that the process has taken then
 GATES: Final = "parakeet_py.llvm.entry.plain_gate"
 DEEP: Final = 8  # calls within calls
-FEW: Final = 8  # calls that are all timed
+FEW: Final = 8  # calls before a gate
 SAMPLE: Final = 16  # short calls of which one is timed
-SHORT: Final = 20_000  # ns
+SHORT: Final = 50_000  # ns
 SUDDEN: Final = 100_000  # ns by which a call may take longer than
 MOST_WAITING: Final = 20  # times the CPU's time that is taken to have been waited for, at most
 GROWTH: Final = 4  # times the one before it, and still count in full
@@ -50,9 +52,34 @@ waiting = [0]  # calls of the process that gates would have taken
 
 def gates_pay(calls: int = 1) -> bool:
     """Have there been so many calls in this process, with these, that it pays to load the code of gates?"""
-    waiting[0] += calls
-    enough = waiting[0] >= ALL_CALLS or (waiting[0] >= MANY and time.process_time_ns() > OLD)
-    return enough or GATES in sys.modules or COMPILER in sys.modules
+    before = waiting[0]
+    waiting[0] = now = before + calls
+    if GATES in sys.modules or COMPILER in sys.modules:
+        return True
+    if now >= ALL_CALLS and now >= (ALL_CALLS if environment().uses_disk else MAKING * ALL_CALLS):
+        return True
+    return now // MANY > before // MANY and time.process_time_ns() > OLD  # to ask for the time takes its time
+
+
+@hidden
+def begin(instance: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The first call of an accelerated function, which has this as a method in the place of `FirstCalls.run`."""
+    first = first_calls_of(instance)
+    if _begins(instance):
+        first.kept = instance._slow  # a call may still be on its way into it
+        instance._slow = first.run
+    return first.run(*args, **kwargs)
+
+
+def _begins(instance: Any) -> bool:
+    return getattr(instance._slow, "__func__", None) is begin
+
+
+def first_calls_of(instance: Any) -> Any:
+    """The `FirstCalls` of an accelerated function; None if its calls are not run in Python first."""
+    if instance._calls is None and _begins(instance):
+        instance._calls = FirstCalls(instance._function, instance)
+    return instance._calls
 
 
 class FirstCalls:
@@ -71,6 +98,7 @@ class FirstCalls:
     calls, running : how many there have been, and are on the stack
     untimed : calls that were to pass untimed, the last time
     typical : nanoseconds that the last call counts for
+    kept : what took the first call
     """
 
     __slots__ = (
@@ -79,6 +107,7 @@ class FirstCalls:
         "function",
         "gate",
         "instance",
+        "kept",
         "largest",
         "left",
         "recursive",
@@ -90,6 +119,7 @@ class FirstCalls:
 
     def __init__(self, function: FunctionType, instance: Any) -> None:
         self.function, self.instance = function, instance
+        self.kept: object = None
         self.budget = self.left = BUDGET
         self.largest = SMALL
         self.running = self.calls = self.untimed = self.typical = 0
@@ -100,8 +130,8 @@ class FirstCalls:
     @hidden
     def run(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call."""
-        plain = self.left > 0 and self.running < DEEP and not kwargs and unsized.issuperset(map(type, args))
-        if not (plain and not open_blocks[0]) and not self.takes(args, kwargs):
+        plain = not kwargs and self.left > 0 and self.running < DEEP and not open_blocks[0]
+        if not (plain and unsized.issuperset(map(type, args))) and not self.takes(args, kwargs):
             return self.instance._dispatcher.slow(*args, **kwargs)
         self.running += 1
         start = time.perf_counter_ns() - booked[0]
@@ -163,10 +193,11 @@ class FirstCalls:
         self.left -= own + passed * instance._estimate
         self.calls += 1 + passed
         self.recursive = self.recursive or self.running > 0
-        many = self.calls > FEW and self.left > 0 and instance._slow == self.run
-        instance._untimed = self.untimed = SAMPLE - 1 if many and own < SHORT and not self.recursive else 0
+        stays = self.left > 0 and instance._slow == self.run
+        short = stays and own < SHORT and not self.recursive
+        instance._untimed = self.untimed = min(2 * self.untimed + 1, SAMPLE - 1) if short else 0
         instance._estimate = own
-        if many and gates_pay(1 + passed):
+        if stays and self.calls > FEW and gates_pay(1 + passed):
             self.open_gate()
 
     def open_gate(self) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from parakeet_py.base import exact_loops, routines
 from parakeet_py.base.grammar import rebuild
+from parakeet_py.base.interrupts import poll
 from parakeet_py.base.types import BOOL, INT64, PYINT, Array, Scalar, Type
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import compress, control, reductions, scans, scatter
@@ -171,6 +172,7 @@ def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:
     made: dict[Var, typed.Prim] = {}
     run: Run | None = None
     for place, let in enumerate(block.statements):
+        poll()
         op = let.op
         lo.pos = let.pos
         if isinstance(op, typed.Prim):

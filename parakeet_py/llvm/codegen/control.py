@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from parakeet_py.base.exact_loops import is_loop
+from parakeet_py.base.interrupts import poll
 from parakeet_py.base.types import Array, Object, Scalar
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import access_checks, arrays, parallel
@@ -27,6 +28,7 @@ from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Resha
 
 def emit_block(scope: Scope, block: ir.Block) -> None:
     """Write the statements of a block; what cannot be reached is left out."""
+    poll()
     with scope.f.inner():
         for statement in block.statements:
             if scope.f.dead:

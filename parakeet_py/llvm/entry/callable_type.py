@@ -38,10 +38,12 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from numpy import ndarray
+
 from parakeet_py.base.config import open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.llvm.entry.booked_time import booked
-from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
+from parakeet_py.signature.small_arguments import SIZED, SMALL, are_small, unsized
 
 _HEADER: Final = object.__basicsize__
 TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
@@ -121,10 +123,19 @@ def _make_base() -> Any:
 _Base: Any = _make_base()
 
 
-# What introspection reads of a function besides its name, docstring and annotations.
-_OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__builtins__")
-if sys.version_info >= (3, 14):  # where `update_wrapper` takes over what computes annotations
-    _OF_FUNCTIONS += ("__annotations__",)
+# What introspection reads of a function besides its name and docstring. (To ask a function for its annotations makes a
+# dict of them.)
+_OF_FUNCTIONS = (
+    "__code__",
+    "__defaults__",
+    "__kwdefaults__",
+    "__globals__",
+    "__closure__",
+    "__builtins__",
+    "__annotations__",
+    "__annotate__",
+    "__type_params__",
+)
 
 
 class _Signature:
@@ -147,6 +158,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "_calls",
         "_complete",
         "_dispatcher",
         "_estimate",
@@ -169,11 +181,23 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         self._slow: Callable[..., Any] = function if slow is None else slow
         self._untimed = self._estimate = 0  # calls that Python runs before one is timed, and ns of each
         self._largest = SMALL  # size of their arguments at most
-        self._complete: Callable[[], Any] | None = None  # makes `_dispatcher` when it is first asked for
+        self._complete: Any = None  # what `_dispatcher` is made of when it is first asked for
+        self._calls: Any = None  # what takes the first calls, once there are any
         self._first: object = None  # the first gate, if it asks for itself there
         self._gates: tuple[Gate, ...] = ()
-        self._retired: list[object] = []
-        functools.update_wrapper(self, function)
+        self._retired: Sequence[object] = ()
+        if type(function) is not types.FunctionType:
+            functools.update_wrapper(self, function)
+            return
+        # The same, but that annotations are asked for when they are needed: packages have thousands of functions.
+        self.__dict__ = {
+            "__module__": function.__module__,
+            "__name__": function.__name__,
+            "__qualname__": function.__qualname__,
+            "__doc__": function.__doc__,
+            **function.__dict__,
+            "__wrapped__": function,
+        }
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -181,17 +205,28 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     @hidden
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if self._untimed and not kwargs and not open_blocks[0]:
-            for value in args:
-                if type(value) not in unsized:
-                    small = are_small(args, self._largest)
-                    break
+        if self._untimed and not open_blocks[0]:
+            values = (*args, *kwargs.values()) if kwargs else args
+            for value in values:
+                kind = type(value)
+                if kind in unsized:
+                    continue
+                if kind is int:
+                    if -SMALL <= value <= SMALL:
+                        continue
+                elif kind is ndarray:
+                    if value.size <= SMALL:
+                        continue
+                elif kind in SIZED and len(value) <= SMALL:
+                    continue
+                small = are_small(values, self._largest)
+                break
             else:
                 small = True
             if small:
                 self._untimed -= 1
                 booked[0] += self._estimate
-                return self._function(*args)
+                return self._function(*args, **kwargs) if kwargs else self._function(*args)
         return _vectorcall_call(self, args, kwargs) if self._gates else self._slow(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -201,7 +236,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         if name in _OF_FUNCTIONS:
             return getattr(self.__wrapped__, name)
         if name == "_dispatcher" and self._complete is not None:
-            return self._complete()
+            return _complete(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
@@ -216,6 +251,19 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return _reduce(self, sys._getframe(1))
+
+
+def _without_dispatcher(instance: AcceleratedFunction) -> Any:
+    raise AttributeError("_dispatcher")
+
+
+_complete: Callable[[AcceleratedFunction], Any] = _without_dispatcher
+
+
+def complete_with(complete: Callable[[AcceleratedFunction], Any]) -> None:
+    """Set what makes the dispatcher of an accelerated function out of its `_complete`."""
+    global _complete
+    _complete = complete
 
 
 def _by_name(instance: AcceleratedFunction, frame: types.FrameType) -> str | tuple[Any, ...]:
@@ -315,7 +363,7 @@ def vectorcall_of(instance: AcceleratedFunction) -> int | None:
 
 def set_slow(instance: AcceleratedFunction, slow: Callable[..., Any]) -> None:
     """Change what takes the calls that no gate takes."""
-    instance._retired.append(instance._slow)  # a thread may be running in it
+    _retire(instance, [instance._slow])
     instance._slow = slow
     install(instance, instance._gates)
 
@@ -333,11 +381,19 @@ def install(instance: AcceleratedFunction, gates: Sequence[Gate]) -> None:
         following = gate
     first = getattr(gates[0], "first_address", None) if gates else None
     if first is not None:
-        instance._retired.append(instance._first)
+        _retire(instance, [instance._first])
         instance._first = gates[0]
     set_vectorcall(instance, first or (gates[0].address if gates else _forward))
-    instance._retired.extend(gate for gate in instance._gates if gate not in gates)
+    _retire(instance, [gate for gate in instance._gates if gate not in gates])
     instance._gates = tuple(gates)
+
+
+def _retire(instance: AcceleratedFunction, targets: Sequence[object]) -> None:
+    """Keep what calls are led to no longer: a thread may be running in it."""
+    if targets:
+        if not isinstance(instance._retired, list):
+            instance._retired = []
+        instance._retired.extend(targets)
 
 
 def gates_of(instance: AcceleratedFunction) -> tuple[Gate, ...]:

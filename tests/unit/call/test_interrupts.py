@@ -16,6 +16,8 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.base import interrupts
 from parakeet_py.call import compile as compiler
+from parakeet_py.imp.lower.function import lower
+from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
 
 
 class Late(Exception):
@@ -168,3 +170,19 @@ def test_what_functions_in_c_raise_is_from_inside(made: str) -> None:
         eval(made)
     except Exception as error:
         assert not interrupts.came_from_outside(error)
+
+
+def test_every_stage_asks_for_the_time() -> None:
+    """A pass over a long function would take much longer than the compiler may."""
+    function = accelerate(when="now")(product)
+    compiled = function._dispatcher.compiled_for((np.ones(3),), {})
+    stages: tuple[Callable[[], Any], ...] = (
+        lambda: Rewriter().function(compiled.typed),
+        lambda: fresh_copy(compiled.typed.body),
+        lambda: lower(compiled.typed),
+        lambda: compiler.generate_llvm(compiled, False),
+    )
+    for stage in stages:
+        stage()
+        with interrupts.deadline(-1.0), pytest.raises(interrupts.OutOfTime):
+            stage()
