@@ -255,6 +255,18 @@ def interpolated(x, at):
 
 @program(
     [
+        (arr("f8", 70, values="ascending"), arr("f8", 4, 75), True),  # some numbers are in order, some beside a NaN
+        (arr("f8", 70, values="ascending"), arr("f8", 300, values="special"), False),
+    ],
+    opaque=None,
+)
+def places_in_long_tables(bins, x, right):
+    falling = bins[::-1] - 20
+    return np.digitize(x, bins, right), np.digitize(x, falling, right), np.digitize(np.sort(x, axis=None), bins, right)
+
+
+@program(
+    [
         (arr("f8", 3), arr("b1", 0)),
         (arr("f8", 0, 1), arr("b1", 0)),
         (arr("f8", 2, 2), arr("b1", 0, 2)),
