@@ -321,3 +321,27 @@ def test_the_log_tells_more_at_debug(caplog: pytest.LogCaptureFixture) -> None:
         for _ in range(3):
             f(np.arange(2000.0))
     assert "handed back: " in caplog.text and "partition" in caplog.text and "specialize " in caplog.text
+
+
+def test_paths_name_what_meets() -> None:
+    @accelerate(strict=True)
+    def grows(n):
+        found = ()
+        for i in range(n):
+            found = found + (i,)  # noqa: RUF005
+        return found
+
+    @accelerate(strict=True)
+    def changes(n):
+        held = [0.0, 1.0]
+        for i in range(n):
+            held = {i: 1} if i % 2 else [held[0], 2.0]
+        return held
+
+    with pytest.raises(UnsupportedError) as caught:
+        grows(5)
+    assert caught.value.message == "a name is a tuple of 0 items on one path and a tuple of 1 item on another"
+    assert "append to a list" in caught.value.advice and caught.value.code == "types-by-path"
+    with pytest.raises(UnsupportedError) as caught:
+        changes(5)
+    assert "dict" in caught.value.message and "varying" not in caught.value.message

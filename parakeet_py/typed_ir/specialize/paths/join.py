@@ -22,7 +22,8 @@ from parakeet_py.typed_ir.specialize.paths.templates import (
     RowT,
     Structure,
     Template,
-    describe,
+    any_of,
+    kinds_met,
     kinds_of,
     mapped,
     union_of_kinds,
@@ -88,7 +89,12 @@ def join(s: Context, left: Template, right: Template) -> Template:
 
 
 def _apart(s: Context, left: Template, right: Template) -> UnsupportedError:
-    return s.unsupported(f"a name is {describe(left)} on one path and {describe(right)} on another")
+    one, other = kinds_met(left), kinds_met(right)
+    hint = ""
+    if all(kind.startswith("a tuple of ") for kind in (*one, *other)) and len({*one, *other}) > 1:  # it grows
+        one, other = one[:1], [kind for kind in other if kind != one[0]][:1]
+        hint = "append to a list, and make a tuple of it behind the loop: tuple(items)"
+    return s.unsupported(f"a name is {any_of(one)} on one path and {any_of(other)} on another", hint)
 
 
 def _exported(s: Context, template: Template) -> Template:

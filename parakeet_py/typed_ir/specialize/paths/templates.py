@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from parakeet_py.typed_ir.specialize.values import (
     ScalarV,
     Static,
     TaggedScalar,
+    TupleV,
     UnboundV,
     Value,
     VariantV,
+    py,
 )
 
 
@@ -140,12 +142,34 @@ def _varying(template: Template) -> Template:
     return template
 
 
+def kinds_met(template: Template) -> list[str]:
+    """What a value may be, in words, each kind once; tuples with their lengths."""
+    match template:
+        case EitherT(kinds):
+            return [with_article(str(kind).removeprefix("py")) for kind in kinds]
+        case Fixed(VariantV(_, values)):
+            return kinds_met(Structure(VariantV(py(0), ()), (None, *(Fixed(value) for value in values))))
+        case Structure(VariantV(), (_, *options)):
+            return list(dict.fromkeys(kind for option in options for kind in kinds_met(option)))
+        case Structure(TupleV(items, kind, None)) | Fixed(TupleV(items, kind, None)):
+            return [f"{with_article(kind)} of {len(items)} {'item' if len(items) == 1 else 'items'}"]
+    return [describe(template)]
+
+
+def any_of(kinds: Sequence[str]) -> str:
+    """Kinds of values in a row, of many the first."""
+    return " or ".join(kinds if len(kinds) <= MOST_KINDS else [*kinds[: MOST_KINDS - 1], "others"])
+
+
+MOST_KINDS: Final = 4
+
+
 def describe(template: Template) -> str:
     match template:
         case Scalar():
-            return with_article(str(template))
-        case EitherT(kinds):
-            return " or ".join(with_article(str(kind)) for kind in kinds)
+            return with_article(str(template).removeprefix("py"))
+        case EitherT():
+            return any_of(kinds_met(template))
         case ArrayT(kind):
             return f"an array of {kind.rank} axes of {kind.dtype}"
         case Fixed(value) | Structure(value, _):
