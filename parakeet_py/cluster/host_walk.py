@@ -140,7 +140,8 @@ class HostWalk:
         self.settings.may_store(root, self.plan.name, self.plan.filename, line)
 
     def unsupported(self, text: str) -> UnsupportedError:
-        return UnsupportedError(f"{self.plan.name} {text}", self.plan.filename)
+        message = f"{self.plan.name} {text}"
+        return UnsupportedError(message, self.plan.filename)
 
     def told(self, report: RegionReport) -> None:
         self.regions.append(report)

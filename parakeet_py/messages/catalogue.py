@@ -49,6 +49,7 @@ CATALOGUE: Final = (
         "gathered",
         "Dask arrays that are put together in one place",
         (
+            r"only Python can go on with .*",
             r".*: they are gathered in one place, where the call runs as on NumPy arrays",
             r"line .* cannot be cut along its chunks: .* bytes are gathered in one place",
             r"line .* needs .* bytes of an array in one place, more than gather_limit=.*",

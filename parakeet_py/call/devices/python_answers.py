@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.base import config as settings
-from parakeet_py.base.errors import ClusterWarning, DeoptimizedError
+from parakeet_py.base.errors import ClusterWarning, DeoptimizedError, advised
 from parakeet_py.hybrid.devices.device_detection import items_of, leaves_of
 from parakeet_py.signature.device_classes import class_is_of_dask
 from parakeet_py.signature.results import Result, taken_apart
@@ -58,7 +58,7 @@ class PythonAnswer:
                 f"gather_limit={self.limit}"
             )
         text = f"only Python can go on with {name}: {nbytes} bytes of its arguments are gathered in one place"
-        warnings.warn(ClusterWarning(text), stacklevel=2)
+        warnings.warn(ClusterWarning(advised(text)), stacklevel=2)
         known = {id(one): np.array(value) for one, value in zip(self.lazy, _computed(self.lazy), strict=True)}
         known |= {id(one): one.copy() for one in _arrays(self.args) if isinstance(one, np.ndarray)}
         args = tuple(exchanged(arg, known) for arg in self.args)
