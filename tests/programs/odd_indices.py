@@ -1,7 +1,10 @@
 """Indices, steps and bounds at the ends of 64 bits, and those that are no indices: what Python makes of them."""
 
+import math
+
 import numpy as np
 
+from tests.arrays import arr
 from tests.corpus import program, raising
 
 LARGEST, HALF = np.uint64(2**64 - 1), np.uint64(2**63)
@@ -163,3 +166,26 @@ def powers_that_are_too_large(x, y):
 )
 def lengths_of_wide_ranges(a, b):
     return len(range(a, b)), len(range(b))
+
+
+@program(
+    [(arr("f8", 3), (2,)), (arr("f8", 3), 1), raising(TypeError, arr("f8", 3), [2])],
+    message=True,
+    opaque=None,
+)
+def item_by_an_index_in_a_container(x, n):
+    return x.item(n)
+
+
+@program(
+    [(2,), *(raising(TypeError, n) for n in ([2], (2,)))],
+    message=True,
+    opaque=None,
+)
+def integer_functions_of_containers(n):
+    return math.factorial(n), math.gcd(n, 4)
+
+
+@program([(3,), (np.int64(3),), raising(TypeError, True)], message=True, opaque=None)
+def counts_up_to_a_truth(n):
+    return np.bincount([1, 2], minlength=n)

@@ -16,6 +16,7 @@ from parakeet_py.library.intrinsics import (
     dtype_of,
     hand_back,
     is_array,
+    is_sequence,
     is_weak,
     prim,
     python_scalar,
@@ -25,6 +26,8 @@ from parakeet_py.library.registry import helper, implements
 
 def whole(x):
     """A Python int or bool (or NumPy integer, but no bool of NumPy's) as an int64."""
+    if is_sequence(x):
+        hand_back("an integer function of a list or a tuple")
     if dtype_of(x).kind not in "iub" or (dtype_of(x).kind == "b" and not is_weak(x)):
         hand_back("an integer function of something else")
     if is_array(x) and x.ndim > 0:

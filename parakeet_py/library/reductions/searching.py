@@ -45,6 +45,8 @@ def bincount(x, /, weights=None, minlength=0):
     if is_sequence(minlength) or minlength is None or dtype_of(minlength).kind == "b":
         hand_back("np.bincount without a minlength")
     must_be_int(minlength)
+    if dtype_of(minlength).kind == "b":
+        hand_back("np.bincount with a truth for a length")
     check(minlength >= 0, "ValueError", "'minlength' must not be negative")
     if dtype_of(x).kind not in "iub":
         hand_back("np.bincount of numbers that are not integers")

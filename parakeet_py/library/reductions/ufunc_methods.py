@@ -279,6 +279,8 @@ def item(a, *args):
         check(a.size == 1, "ValueError", "can only convert an array of size 1 to a Python scalar")
         return python_scalar(load(a, *[0 for axis in positions(a.ndim)]))
     if len(args) == 1 and is_sequence(args[0]):
+        if isinstance(args[0], list):
+            hand_back("indices of an item in a list")
         args = tuple(args[0])
     if len(args) == a.ndim:
         return python_scalar(a[tuple(args)])
