@@ -713,12 +713,3 @@ def equal_views_in_a_result(a):
     rows, same, line = a[1:], a[1:], np.arange(9).reshape(3, 3)
     parts = np.diag(line), np.einsum("ii->i", line), np.diag(line)
     return rows, rows, same, a.T, a.T, parts, [part.flags.writeable for part in parts], rows is rows
-
-
-@program([(arr("f8", 6), 3), (arr("f4", 6, layout="stepped"), 1), raising(UnboundLocalError, arr("f8", 6), 0)])
-def strided_in_a_loop(x, k):
-    step, held = x.strides[0], np.lib.stride_tricks.as_strided(x, (2,), (8,))
-    for i in range(k):
-        rows = np.lib.stride_tricks.as_strided(x, (2, 3 - i % 2), (step, step))
-        held = rows[0] if i else held
-    return rows, held
