@@ -3,7 +3,7 @@
     call/devices/cluster_calls   a call with Dask arrays: stand-ins for them, its specialization, its result
     plan         what is made once of a specialization: the host part, its regions, their kernels
     host_walk    the host part, on the client; what depends on elements are lazy scalars
-    elements, strided, reshape, products, routine_tasks    its operations that are no parallel regions
+    host_ops/    its operations that are no parallel regions; products of matrices are in products
     region_tasks one region: a grid of blocks, a task for each, and how their results are joined
     grid         where a region's index space is cut, from the chunks of what it reads and writes
     arrays       arrays of a call: chunks that keys stand for, and views of them

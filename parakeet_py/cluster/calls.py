@@ -16,9 +16,9 @@ from parakeet_py.cluster.answers import Answer, reasons, with_answers
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.call_settings import CallSettings
 from parakeet_py.cluster.graph import Graph
+from parakeet_py.cluster.host_ops.reshape import materialized
 from parakeet_py.cluster.host_walk import HostWalk
 from parakeet_py.cluster.plan import ClusterPlan
-from parakeet_py.cluster.reshape import materialized
 from parakeet_py.cluster.worker import scalars, tasks
 from parakeet_py.hybrid.execute.call_arrays import entering
 

@@ -17,16 +17,16 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar, itemsize
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.call_settings import CallSettings
-from parakeet_py.cluster.elements import load, store
 from parakeet_py.cluster.graph import Graph
+from parakeet_py.cluster.host_ops.elements import load, store
+from parakeet_py.cluster.host_ops.reshape import reshaped
+from parakeet_py.cluster.host_ops.routine_tasks import run_routine
+from parakeet_py.cluster.host_ops.strided import check_order, strided
 from parakeet_py.cluster.plan import ClusterPlan
 from parakeet_py.cluster.planned_call import given
 from parakeet_py.cluster.products import run_product
 from parakeet_py.cluster.region_tasks import run_region
 from parakeet_py.cluster.report import ClusterReport, RegionReport
-from parakeet_py.cluster.reshape import reshaped
-from parakeet_py.cluster.routine_tasks import run_routine
-from parakeet_py.cluster.strided import check_order, strided
 from parakeet_py.cluster.worker import scalars
 from parakeet_py.cluster.worker.given_up import is_failure_for_python
 from parakeet_py.cluster.worker.kernel import Kernel

@@ -14,9 +14,9 @@ from dask._task_spec import TaskRef
 
 from parakeet_py.cluster.arrays import LazyArray, Root
 from parakeet_py.cluster.grid import Form
+from parakeet_py.cluster.host_ops.reshape import materialized
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
-from parakeet_py.cluster.reshape import materialized
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows
 from parakeet_py.cluster.worker import buffers, tasks
 from parakeet_py.hybrid.partition.regions import Region

@@ -7,8 +7,8 @@ from dask._task_spec import TaskRef
 
 from parakeet_py.base.types import itemsize
 from parakeet_py.cluster.arrays import LazyArray, Root
+from parakeet_py.cluster.host_ops.reshape import materialized
 from parakeet_py.cluster.planned_call import PlannedCall
-from parakeet_py.cluster.reshape import materialized
 from parakeet_py.cluster.worker import tasks
 
 
