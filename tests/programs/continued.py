@@ -382,3 +382,19 @@ def a_generator_over_bits_by_the_path(k):
     share(k)
     rng = np.random.default_rng(bits)
     return rng.normal() + rng.random(), rng.integers(0, 9), len(_told)
+
+
+@program([(arr("f8", 4), 1), (arr("f8", 4), 5)], mutates=(0,), fell_back=None, opaque=None)
+def cell_of_a_call_that_python_continues(x, k):
+    """The product may be beyond 64 bits, behind a store, where a function inside binds a name."""
+
+    def grown():
+        nonlocal k
+        k += 1
+        return k * 4611686018427387904
+
+    x[0] += 1
+    total = grown()
+    k += 1
+    x[1] = k
+    return total, k

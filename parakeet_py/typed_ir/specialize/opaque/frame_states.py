@@ -33,6 +33,7 @@ from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Te
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
+from parakeet_py.typed_ir.specialize.instances.assigned_attributes import Cell
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, EXIT, FrameState, OpaqueSite
 from parakeet_py.typed_ir.specialize.restarts import HandBack
@@ -195,6 +196,8 @@ class _Operands:
         for part in _parts(value):
             if isinstance(part, _NOT_GIVEN):
                 raise Incomplete(f"a {type(part).__name__} is live")
+            if isinstance(part, Static) and isinstance(part.object, Cell):
+                raise Incomplete("a name that functions inside bind")  # its cell is none of Python's
             if _can_change(part):
                 if any(part == one for one in self.shared):
                     raise Incomplete("a container that another one holds, too")
