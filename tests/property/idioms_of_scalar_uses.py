@@ -45,7 +45,8 @@ isinstance({m}, (int, float)) ; isinstance({m}, np.generic) ; isinstance({m}, co
 1 if isinstance({m}, float) else {m} ; {m} + 1 if isinstance({m}, int) else {q} ; {m} is None
 'none' if {m} is None else {m} ; [{m} is None, {m}] ; 'yes' if {m} else 'no' ; {m} == {q} ; {m} != None ; {m} == {m}
 {m} in [0, 1, None] ; {m} in ({p}, {q}) ; {m} in {x} ; {m} in {{0: 1, 1: 2}} ; {m} in range(3) ; [0, 1, 2].index({m})
-[{q}, {m}].count({m}) ; hash({m}) == hash({q}) if {m} == {m} else None ; {x}[{m}] ; {x}[{m}:] ; {x}[:{m}] ; {x}[::{m}] ; {x}[{m}:{m}]
+[{q}, {m}].count({m}) ; hash({m}) == hash({q}) if {m} == {m} else None ; {x}[{m}] ; {x}[{m}:]
+{x}[:{m}] ; {x}[::{m}] ; {x}[{m}:{m}]
 {x}[[{m}]] ; {x}[{m}, None] ; [1, 2, 3][{m}] ; [1, 2, 3][{m}:] ; (1, 2, 3)[:{m}] ; 'abc'[{m}] ; {x}[min({m}, 1)]
 {x}[-{m}:] ; {x}[{m} % 2] ; {x}[{m} > 0] ; list(range({m}))[:3] ; range(9)[{m}] ; list(range(5))[{m}] ; np.zeros({m})
 np.ones({m}, dtype=np.int8) ; np.zeros(({m}, 2)).shape ; np.arange({m}) ; np.arange({m}, 4) ; np.empty({m}).shape
