@@ -89,7 +89,7 @@ def run_native(threads: int, checked: bool = False, tiers: bool = False) -> Call
 
 def _is_optimized(function: Callable[..., Any]) -> bool:
     """Whether a program is of the share that is compiled again, optimised, where it was compiled quickly."""
-    name = f"{function.__module__}.{function.__qualname__}"
+    name = f"{function.__module__}.{getattr(function, '__qualname__', '')}"
     return os.environ.get("PARAKEET_TEST_OPTIMIZED") == "all" or zlib.crc32(name.encode()) % 4 == 0
 
 

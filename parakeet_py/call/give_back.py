@@ -37,6 +37,7 @@ from parakeet_py.imp.schedule.effects import (
     stores_only_into_its_own,
 )
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
+from parakeet_py.signature.attribute_sources import store_field
 from parakeet_py.signature.object_assembly import ContainerT, Template, assembler
 from parakeet_py.signature.results import Leaving, array_of_numpy, assemble
 from parakeet_py.signature.specs import ArraySpec, Signature, Source, leaf_values, leaves, stand_in
@@ -412,6 +413,8 @@ def do_the_rest(
         if operands:
             made[number] = operands[place]
     held = (*made, *args)
+    for source, number in site.assigned:
+        store_field(read_source(function, source[:-1], args), str(source[-1]), held[number])
     return _resumed(function, site, held, pending, 0)
 
 

@@ -106,3 +106,48 @@ def attribute_before_an_exception(clock, a, k):
 def attribute_becomes_a_view_of_itself(clock, k):
     clock.t = clock.t[1:]
     clock.t[0] = k
+
+
+RAISING = [Case(lambda k=k: (Clock(0.5), k), {}, None if k < 6 else ValueError) for k in (4, 2, 50, 3, 60)]
+
+
+@program(RAISING, message=True, mutates=(0,), opaque=None)
+def attribute_before_python_raises(clock, k):
+    for i in range(2):
+        clock.t += i + 1
+    total = 0
+    for i in range(k):
+        total += i * i
+    return np.partition(np.arange(6), k)[1], total
+
+
+@program(RAISING, message=True, mutates=(0,), opaque=None)
+def attribute_in_the_iteration_before(clock, k):
+    total = 0
+    for i in range(k):
+        total += np.partition(np.arange(6), i)[0]
+        clock.t *= 2
+    return total
+
+
+@program(RAISING, message=True, mutates=(0,), opaque=None)
+def attribute_of_an_inner_function(clock, k):
+    def last(x):
+        clock.t += x
+        return np.partition(np.arange(6), x)[0]
+
+    total = 0
+    for i in range(k):
+        total += i * i
+    return last(k) + total
+
+
+@program(RAISING, message=True, mutates=(0,), opaque=None, fell_back=None)
+def attribute_before_another_exception_is_caught(clock, k):
+    clock.t = 2.5
+    try:
+        part = np.partition(np.arange(6), k)
+    except TypeError:
+        part = None
+    clock.t += 1
+    return part

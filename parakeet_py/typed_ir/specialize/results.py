@@ -290,8 +290,7 @@ def stored_params(function: ir.Function) -> frozenset[int]:
 
 def with_attributes(s: Context, tree: Result, leaves: Leaves) -> Result:
     """The result tree with what assigned attributes hold."""
-    held = s.builder.fields
-    changed = [source for source, before in s.assigned.before.items() if held.get(source, before) is not before]
+    changed = assigned_attributes.changed(s)
     if not changed:
         return tree
     objects: dict[Source, Result] = {}

@@ -6,8 +6,10 @@ come. Compiled code never looks at the object: what assigned attributes hold in 
 and loops, which carry all that the function assigns (`carried`). These have to know beforehand which ones that are: the
 walk starts again when it meets a new one inside (`AssignedAttribute`).
 
-An exception must find the objects as Python would have left them. Where one may come after an assignment, Python runs
-the call again from the beginning, with what was stored into arrays undone (`compile`).
+An exception must find the objects as Python would have left them. Where a check may fail after an assignment, Python
+runs the call again from the beginning, with what was stored into arrays undone (`compile`). Where an operation that is
+handed back may raise, Python goes on from there, once the objects have got what has been assigned
+(`opaque.frame_states`).
 """
 
 from __future__ import annotations
@@ -184,6 +186,17 @@ def taken(s: Context, values: list[Value], count: int) -> list[Value]:
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def changed(s: Context) -> list[Source]:
+    """The attributes of arguments that hold here what the function has assigned."""
+    fields = s.builder.fields
+    return [source for source, before in s.assigned.before.items() if fields.get(source, before) is not before]
+
+
+def may_have_assigned(s: Context) -> bool:
+    """May an attribute of an argument have been assigned before this place, in an iteration before it perhaps?"""
+    return s.assigned.first is not None or bool(s.assigned.before)
 
 
 def may_fail_after(s: Context) -> bool:

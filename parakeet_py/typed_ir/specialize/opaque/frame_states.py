@@ -13,7 +13,7 @@ What has to be put together for it is put together on a path of its own, which i
 
 So the hot path has a comparison more, and keeps alive what is read later anyway. On the other one memory that compiled
 code has made is given to NumPy, as for any operand of an operation; arguments are the caller's objects, containers are
-built.
+built, and attributes that have been assigned are set first.
 
 A state cannot be described where a comprehension or a generator is half done, where the library's own functions have
 called the user's, or where a variable holds what Python cannot be given (`Incomplete`).
@@ -33,6 +33,7 @@ from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Te
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.assigned_attributes import Cell
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, EXIT, FrameState, OpaqueSite
@@ -115,11 +116,13 @@ def _site(s: Context, operation: Sequence[Value] | None) -> tuple[OpaqueSite, tu
         if depth:
             _must_be_called(running[depth - 1], frame)
         frames.append(_state(s, frame, depth, operation is None and depth == len(running) - 1, operands))
+    fields = [(source, operands.add(s.builder.fields[source])) for source in assigned_attributes.changed(s)]
     frames = [operands.placed_in(one) for one in frames]
+    assigned = tuple((source, operands.number(one)) for source, one in fields)
     line, trace = s.frame.pos.line, entries(s.builder.pos)
     site = OpaqueSite(
         CONTINUE, tuple(operands.templates), (), None, "the rest of the call", "", line, (), trace,
-        frames=tuple(frames), again=operation is None, given=operands.given(operation or ()),
+        frames=tuple(frames), again=operation is None, given=operands.given(operation or ()), assigned=assigned,
     )  # fmt: skip
     return site, tuple(operands.leaves)
 
@@ -252,15 +255,18 @@ class _Operands:
                     raise Incomplete("a container that an operation is given and another one holds")
         return tuple(found)
 
+    def number(self, number: int) -> int:
+        """The number of an operand, or of an argument behind them all."""
+        return number if number >= 0 else len(self.templates) + ~number
+
     def placed_in(self, frame: FrameState) -> FrameState:
         """The same with the arguments of the call behind all operands."""
-        values = tuple(number if number >= 0 else len(self.templates) + ~number for number in frame.values)
-        return replace(frame, values=values, items=tuple(map(self.placed, frame.items)))
+        return replace(frame, values=tuple(map(self.number, frame.values)), items=tuple(map(self.placed, frame.items)))
 
     def placed(self, template: Template) -> Template:
         match template:
-            case LeafT(number) if number < 0:
-                return LeafT(len(self.templates) + ~number)
+            case LeafT(number):
+                return LeafT(self.number(number))
             case ContainerT(kind, items, keys):
                 return ContainerT(kind, tuple(map(self.placed, items)), keys)
         return template

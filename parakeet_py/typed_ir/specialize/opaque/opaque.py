@@ -28,6 +28,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.containers import dict_items, owned_containers
 from parakeet_py.typed_ir.specialize.forms import array_of, parts_of, roots_of
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
@@ -236,6 +237,11 @@ def emit_opaque(
     if left and exit is None:
         raise s.unsupported(f"{reason}, inside `with`, where Python could not go on")
     catches = s.guards[-1].classes if left else s.guards[-1].around_python(s) if s.guards else ()
+    if not left and assigned_attributes.may_have_assigned(s):
+        # An exception has to find the objects with what has been assigned: Python goes on from the statement.
+        if exit is None or s.guards:
+            raise s.unsupported(f"{reason}, in a function that assigns attributes, where Python could not go on")
+        left, catches = True, ((BaseException,),)
     regular = not s.loops.unrolling and not any(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )

@@ -10,7 +10,7 @@ from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.frontend.evaluate.observed_values import Key
 from parakeet_py.signature.object_assembly import ContainerT, StaticT, Template
 from parakeet_py.signature.random_states import given_left, given_words
-from parakeet_py.signature.specs import Spec
+from parakeet_py.signature.specs import Source, Spec
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.purity import is_pure, of_random
 
@@ -45,7 +45,9 @@ class OpaqueSite:
     result is `EXIT` where compiled code cannot go on: it then comes to a site with `frames`, at which Python does the
     rest of the call. These are the functions that are running, outermost first; the innermost one goes on behind its
     statement, which has given what the operation gave, or with `again` does it anew. `given` are pairs: the number of
-    an operand here, and of the operand of the operation that is the same object.
+    an operand here, and of the operand of the operation that is the same object. `assigned` are the attributes of
+    arguments that have been assigned until then, each with the number of what it holds: of an operand or, behind all
+    operands, of an argument.
     """
 
     operation: str
@@ -65,6 +67,7 @@ class OpaqueSite:
     frames: tuple[FrameState, ...] = ()
     again: bool = False
     given: tuple[tuple[int, int], ...] = ()
+    assigned: tuple[tuple[Source, int], ...] = ()
 
     @property
     def has_flag(self) -> bool:
