@@ -154,8 +154,8 @@ def spmv(starts: Any, columns: Any, values: Any, x: Any) -> Any:
 
 def heavy_rows_first() -> tuple[Any, ...]:
     random = np.random.default_rng(1)
-    counts = random.integers(0, 30, 2000)
-    counts[:100] += 100
+    counts = random.integers(0, 45, 2000)
+    counts[:100] += 150
     starts = np.concatenate(([0], np.cumsum(counts)))
     return starts, random.integers(0, 2000, starts[-1]), random.random(starts[-1]), random.random(2000)
 

@@ -39,4 +39,4 @@ def test_python_goes_on_behind_any_operation(program: Program, monkeypatch: pyte
             expected, done = outcome(program.function, *case.make()), 0
             actual = outcome(made, *case.make())
             assert_same(expected, actual, ulp=program.ulp, sums=program.sums)
-    assert left or made.fell_back
+    assert left or made.fell_back or not made.opaque_calls  # nothing is handed back, or all runs in Python
