@@ -182,6 +182,7 @@ def integers_of_other_kinds(x, c):
         lambda: np.bincount(np.array([1, 2]), minlength=c),
         lambda: np.tri(c == 2),
         lambda: np.tri(2, c),
+        lambda: np.tri(-c, 2),
     ):
         try:
             found.append(use())

@@ -43,9 +43,11 @@ def identity(n, dtype=None, *, like=None):
 @implements(np.tri)
 def tri(N, M=None, k=0, dtype=float, *, like=None):
     must_be_int(k)
-    if dtype_of(N).kind not in "iu" or (M is not None and dtype_of(M).kind not in "iu"):
-        hand_back("np.tri of extents that are no ints")
-    return generate((N, N if M is None else M), lambda i, j: cast(j - i <= k, dtype))
+    must_be_int(N)
+    if M is not None:
+        must_be_int(M)
+    rows, columns = max(N, 0), max(N if M is None else M, 0)
+    return generate((rows, columns), lambda i, j: cast(j - i <= k, dtype))
 
 
 def triangle(m, k, lower):
