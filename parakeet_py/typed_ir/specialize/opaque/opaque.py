@@ -39,6 +39,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import (
     RAISES,
     TRUTHS,
     OpaqueSite,
+    cannot_raise,
     is_harmless,
     is_rare,
 )
@@ -237,7 +238,7 @@ def emit_opaque(
     if left and exit is None:
         raise s.unsupported(f"{reason}, inside `with`, where Python could not go on")
     catches = s.guards[-1].classes if left else s.guards[-1].around_python(s) if s.guards else ()
-    if not left and assigned_attributes.may_have_assigned(s):
+    if not left and assigned_attributes.may_have_assigned(s) and not cannot_raise(operation):
         # An exception has to find the objects with what has been assigned: Python goes on from the statement.
         if exit is None or s.guards:
             raise s.unsupported(f"{reason}, in a function that assigns attributes, where Python could not go on")

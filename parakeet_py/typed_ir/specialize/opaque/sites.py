@@ -110,7 +110,12 @@ def is_harmless(site: OpaqueSite) -> bool:
     if is_pure_site(site):
         return True
     target = site.operands[0].value if site.operation == "call" and isinstance(site.operands[0], StaticT) else None
-    return site.operation in ("same", "compare:is", "compare:isnot") or any(target is one for one in RAISES)
+    return cannot_raise(site.operation) or any(target is one for one in RAISES)
+
+
+def cannot_raise(operation: str) -> bool:
+    """Does this operation give a result whatever its operands are?"""
+    return operation in ("same", "compare:is", "compare:isnot")
 
 
 def may_not_go_on(site: OpaqueSite, reads_late: bool) -> bool:
