@@ -38,7 +38,7 @@ from parakeet_py.typed_ir.ir import (
 KINDS = ("serial", "vector", "independent", "lanes", "few")
 LANES = ("thread", "block", "threads", "blocks", "lane")
 UPDATES = ("add", "sub", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor")
-ATOMICS = (*UPDATES, "exchange", "compare", "load", "store")
+ATOMICS = (*UPDATES, "exchange", "compare", "load", "store", "relaxed_load", "relaxed_store")
 MAX_BLOCK_THREADS = 1024
 
 

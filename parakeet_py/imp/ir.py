@@ -157,7 +157,8 @@ class Atomic:
     """Change an element at once and give its old value: `add`, `sub`, `mul`, `minimum`, `maximum`, `fmin`, `fmax`,
     `and`, `or`, `xor` (as the primitives of these names; of complex ones `add` alone, part by part), `exchange`, and
     `compare`: store if the old value has the bits of `expected`. `load` and `store` (which gives its own value) are
-    an acquire and a release: who has loaded what was stored sees everything that was stored before."""
+    an acquire and a release: who has loaded what was stored sees everything that was stored before. `relaxed_load` and
+    `relaxed_store` order nothing but themselves."""
 
     TEXT = "atomic {name} {array}[{indices}], {value}{expected: where %}"
 

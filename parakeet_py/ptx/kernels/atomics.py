@@ -54,13 +54,14 @@ def _change(f: FunctionText, name: str, dtype: str, place: str, value: str) -> s
     """An atomic on a real element; those on the parts of a complex number are two, one after the other."""
     bits, align = BITS[itemsize(dtype)], itemsize(dtype)
     match name:
-        case "load":
-            old = call(f, f"load atomic {bits}, {f.pointer(place)} {SCOPE} acquire, align {align}")
+        case "load" | "relaxed_load":
+            order = "acquire" if name == "load" else "monotonic"
+            old = call(f, f"load atomic {bits}, {f.pointer(place)} {SCOPE} {order}, align {align}")
             return _from_bits(f, dtype, old)
-        case "store":
-            f.effect(
-                f"store atomic {bits} {_to_bits(f, dtype, value)}, {f.pointer(place)} {SCOPE} release, align {align}"
-            )
+        case "store" | "relaxed_store":
+            order = "release" if name == "store" else "monotonic"
+            given = _to_bits(f, dtype, value)
+            f.effect(f"store atomic {bits} {given}, {f.pointer(place)} {SCOPE} {order}, align {align}")
             return value
         case "exchange":
             old = call(f, f"atomicrmw xchg {f.pointer(place)}, {bits} {_to_bits(f, dtype, value)} {SCOPE} acq_rel")

@@ -11,7 +11,8 @@ Radix Sort for GPUs", 2022). How often each digit occurs in each place of the ke
 elements have alike, as the upper digits of small integers, takes no pass, for which the host waits once. A block draws
 a tile by ticket, publishes its counts, and looks back for those of the tiles before it, a thread for each digit; who
 knows all before it publishes that. Counts are integers, so it does not matter how far a thread has to look. A word
-holds a count and what it stands for, and of which pass it is, so that nothing is cleared between passes.
+holds a count and what it stands for, and of which pass it is, so that nothing is cleared between passes, and relaxed
+loads and stores do.
 """
 
 from __future__ import annotations
@@ -362,7 +363,7 @@ class _Sort:
 
         def publish(count: Operand, mark: Operand) -> None:
             word = lo.add(lo.multiply(count, Const(1 << WORD_SHIFT, INT64)), mark)
-            lo.let("done", INT64, imp.Atomic("store", state, (word_of(ticket),), word))
+            lo.let("done", INT64, imp.Atomic("relaxed_store", state, (word_of(ticket),), word))
 
         before = lo.declare("before", INT64, ZERO)
 
@@ -375,7 +376,7 @@ class _Sort:
             head = lo.pop()
             lo.push()
             at = lo.subtract(lo.read(left), ONE)
-            word = lo.let("word", INT64, imp.Atomic("load", state, (word_of(lo.add(first, at)),), ZERO))
+            word = lo.let("word", INT64, imp.Atomic("relaxed_load", state, (word_of(lo.add(first, at)),), ZERO))
             mark = lo.prim("and", word, Const((1 << WORD_SHIFT) - 1, INT64))
             count = lo.prim("shr", word, Const(WORD_SHIFT, INT64))
             is_there = lo.compare("ge", mark, marks[0])

@@ -6,6 +6,9 @@ through shared memory. Elements come and go through shared memory as well: neigh
 neighbouring elements. Runs of `rounds` elements are one element apart there, so that threads that each take their own
 element of a run do not meet in one bank.
 
+A whole tile of a line that lies side by side in memory is loaded and stored by `width` elements at a time, 16 bytes of
+the largest of its arrays.
+
 A tile is scanned up to its own start; what is before it comes later, with `finish`. The grouping depends on the
 extents alone.
 """
@@ -28,6 +31,7 @@ REGISTER_BYTES = 64  # of a thread's elements
 
 Values = Callable[[Operand], Sequence[Operand]]  # the contributions at a place of the line
 Store = Callable[[Operand, Sequence[Operand]], None]  # leaves the results of a place
+AtOnce = Callable[[Sequence[Operand]], Sequence[Sequence[Operand]]]  # the contributions at several places
 
 
 def rounds_of(with_: Combination) -> int:
@@ -49,9 +53,12 @@ class Tile:
         values: Values,
         *,
         by_warp: bool = False,
+        width: int = 1,
+        at_once: AtOnce | None = None,
     ) -> None:
         self.lo, self.with_, self.start, self.stop = lo, with_, start, stop
         self.rounds = rounds_of(with_)
+        self.width = width
         self.lane = lo.let("lane", INT64, imp.Lane("lane"))
         self.warp = lo.floor_div(thread, Const(WARP, INT64))
         self.by_warp = by_warp
@@ -59,7 +66,7 @@ class Tile:
         self.member = self.lane if by_warp else thread
         self.slots = [self._shared("elements", dtype, THREADS * (self.rounds + 1)) for dtype in with_.types]
         self.first = lo.multiply(self.warp, Const(WARP * (self.rounds + 1), INT64)) if by_warp else ZERO
-        self._bring(values)
+        self._bring(values, at_once)
         self._meet()
         mine = lo.add(self.first, lo.multiply(self.member, Const(self.rounds + 1, INT64)))
         self.places = [lo.add(mine, Const(number, INT64)) for number in range(self.rounds)]
@@ -86,6 +93,7 @@ class Tile:
 
     def _each(self, visit: Callable[[Operand, Operand], None]) -> None:
         """Visit the elements of the team, neighbouring threads neighbouring ones: place in the line, and slot."""
+        kind = "serial" if self.width == 1 else "vector"  # not unrolled: of a line's last tile
         lo = self.lo
         number = lo.index("round")
 
@@ -94,10 +102,36 @@ class Tile:
             run = lo.floor_div(element, Const(self.rounds, INT64))
             visit(lo.add(self.start, element), lo.add(self.first, lo.add(element, run)))
 
-        lo.loop(number, ZERO, Const(self.rounds, INT64), one)
+        lo.loop(number, ZERO, Const(self.rounds, INT64), one, kind)
 
-    def _bring(self, values: Values) -> None:
+    def _by_runs(
+        self, visit: Callable[[Sequence[Operand], Sequence[Operand]], None], apart: Callable[[], None]
+    ) -> None:
+        """Visit runs of `width` elements, places and slots, if the tile is whole; else do it `apart`."""
+        lo, width = self.lo, self.width
+        if width == 1:
+            apart()
+            return
+        number = lo.index("run")
+
+        def run() -> None:
+            first = lo.multiply(lo.add(lo.multiply(number, Const(self.team, INT64)), self.member), Const(width, INT64))
+            slot = lo.add(self.first, lo.add(first, lo.floor_div(first, Const(self.rounds, INT64))))
+            steps = [Const(step, INT64) for step in range(width)]
+            place = lo.add(self.start, first)
+            visit([lo.add(place, step) for step in steps], [lo.add(slot, step) for step in steps])
+
+        end = lo.add(self.start, Const(self.team * self.rounds, INT64))
+        runs = Const(self.rounds // width, INT64)
+        lo.when(lo.compare("le", end, self.stop), lambda: lo.loop(number, ZERO, runs, run), apart)
+
+    def _bring(self, values: Values, at_once: AtOnce | None) -> None:
         lo = self.lo
+
+        def run(places: Sequence[Operand], slots: Sequence[Operand]) -> None:
+            assert at_once is not None
+            for slot, found in zip(slots, at_once(places), strict=True):
+                lo.store_outs(self.slots, (slot,), found)
 
         def one(place: Operand, slot: Operand) -> None:
             cells = declare(lo, self.with_)
@@ -105,7 +139,7 @@ class Tile:
             lo.when(inside, lambda: lo.write_all(list(zip(cells, values(place), strict=True))))
             lo.store_outs(self.slots, (slot,), [lo.read(cell) for cell in cells])
 
-        self._each(one)
+        self._by_runs(run, lambda: self._each(one))
 
     def total(self) -> Sequence[Operand]:
         """The total of the tile."""
@@ -136,11 +170,16 @@ class Tile:
             running = after
         self._meet()
 
+        def run(places: Sequence[Operand], slots: Sequence[Operand]) -> None:
+            results = [[lo.load(array, slot) for array in self.slots] for slot in slots]
+            for place, values in zip(places, results, strict=True):
+                store(place, values)
+
         def one(place: Operand, slot: Operand) -> None:
             inside = lo.compare("lt", place, self.stop)
             lo.when(inside, lambda: store(place, [lo.load(array, slot) for array in self.slots]))
 
-        self._each(one)
+        self._by_runs(run, lambda: self._each(one))
 
 
 def scan_warp(lo: Lowering, with_: Combination, cells: Sequence[Cell], lane: Var) -> None:

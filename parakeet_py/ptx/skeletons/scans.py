@@ -4,8 +4,8 @@
 Scan with Decoupled Look-back", 2016), in a form whose grouping, and with it every bit of the result, is the same in
 every run. Blocks take tiles by a ticket and publish the total of theirs. `THREADS` tiles are a group: a block reads the
 totals of all earlier tiles of its group at once, a thread each, as soon as they are there, and combines them in order;
-what is before the group is published by the last tile of the group before. So waiting goes from group to group, not
-from tile to tile.
+what is before the group is published by the last tile of the group before, and awaited by one thread. So waiting goes
+from group to group, not from tile to tile. Totals and marks travel together (`published`).
 
 **Several lines**: a block for each long line, a warp for each shorter one, tile after tile; a thread for each very
 short one, and for lines across which memory is contiguous. Few lines that are longer still are scanned one by one.
@@ -14,23 +14,28 @@ short one, and for lines across which memory is contiguous. Few lines that are l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from parakeet_py.base.types import BOOL, INT64, Array
+from parakeet_py.base.types import BOOL, INT64, Array, itemsize
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import scans as on_cpu
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, combination, combine, declare
 from parakeet_py.imp.lower.loops import axes_of
-from parakeet_py.imp.schedule.loop_order import study
+from parakeet_py.imp.schedule.loop_order import Study, access_cost, static_cost, study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.combining import across_block
+from parakeet_py.ptx.kernels.points_per_thread import at_points
+from parakeet_py.ptx.kernels.published import awaited, publish, words_of
 from parakeet_py.ptx.kernels.regions import THREADS, WARP, grid, grid_of_blocks, index_of, unravel
-from parakeet_py.ptx.skeletons.scan_tiles import WARPS, Store, Tile, Values, rounds_of
+from parakeet_py.ptx.skeletons.scan_tiles import WARPS, AtOnce, Store, Tile, Values, rounds_of
 from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var
 
 WARP_LINE, BLOCK_LINE = 16, 1024  # elements of a line from which a warp, a block works on it
 FEW_LINES, LONG_LINE = 64, 1 << 15  # at most so many lines of at least so many elements are scanned one by one
 GROUP = THREADS  # tiles of a group
+VECTOR_BYTES = 16
+MAX_UNROLLED = 64  # operations of the elements that are loaded together
 
 
 def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
@@ -55,8 +60,15 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
         indices = [place if axis is along else lo.operand(axis.index) for axis in axes]
         lo.store_outs(arrays, indices, results)
 
+    def at_once(places: Sequence[Operand]) -> list[Sequence[Operand]]:
+        results: list[Sequence[Operand]] = []
+        visits = [partial(lo.alias, along.index, place) for place in places]
+        at_points(lo, found, op.body, visits, results.append)
+        return results
+
     if not others:
-        _one_line(lo, with_, along.extent, values, store, op.inclusive)
+        width = _width(op, found, arrays, with_)
+        _one_line(lo, with_, along.extent, values, store, op.inclusive, width=width, at_once=at_once)
         return
     lines = lo.product(axis.extent for axis in others)
 
@@ -134,6 +146,16 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
     lo.when(lo.prim("and", few, long, type_=BOOL), one_by_one, several)
 
 
+def _width(op: Scan, found: Study, outs: Sequence[Var], with_: Combination) -> int:
+    """Neighbouring elements that a thread loads and stores together: as many as 16 bytes hold, where all lie so."""
+    index = op.indices[op.axis]
+    if not found.simple or any(access_cost(found, access, index) > 1 for access in found.accesses):
+        return 1
+    sizes = [itemsize(array_type(array).dtype) for array in (*(access.array for access in found.accesses), *outs)]
+    width = min(VECTOR_BYTES // max(sizes), rounds_of(with_))
+    return width if width * static_cost(op.body) <= MAX_UNROLLED else 1
+
+
 # ---- one line --------------------------------------------------------------------------------------------------------
 
 
@@ -145,33 +167,25 @@ def _one_line(
     store: Store,
     inclusive: bool,
     enter: Callable[[], None] = lambda: None,
+    width: int = 1,
+    at_once: AtOnce | None = None,
 ) -> None:
-    """Scan a line by all blocks; `enter` writes what a thread does first."""
+    """Scan a line by all blocks; `enter` writes what a thread does first. For `width`, `at_once` see `Tile`."""
     length = Const(THREADS * rounds_of(with_), INT64)
     tiles = lo.ceil_div(size, length)
     groups = lo.ceil_div(tiles, Const(GROUP, INT64))
-    # state[0] is the ticket counter; then whether the total of each tile, and what is before each group, is there
-    marks = lo.add(lo.add(tiles, groups), ONE)
-    state = lo.new_array("state", Array("int64", 1, "C"), (marks,))
-    totals, before_groups = (
-        [lo.new_array(name, Array(dtype, 1, "C"), (count,)) for dtype in with_.types]
-        for name, count in (("total", tiles), ("before", groups))
-    )
-    grid(lo, marks, "clear", lambda number: lo.store(state, (number,), ZERO))
+    # the total of each tile, then what is before each group, then the ticket counter
+    words = Const(sum(map(words_of, with_.types)), INT64)
+    tickets = lo.multiply(lo.add(tiles, groups), words)
+    size_of_state = lo.add(tickets, ONE)
+    state = lo.new_array("state", Array("int64", 1, "C"), (size_of_state,))
+    grid(lo, size_of_state, "clear", lambda number: lo.store(state, (number,), ZERO))
 
-    def publish(arrays: Sequence[Var], place: Operand, what: Sequence[Operand], mark: Operand) -> None:
-        """The mark is a release: who sees it sees the values. (A fence before it would be a second one.)"""
-        lo.store_outs(arrays, (place,), what)
-        lo.let("done", INT64, imp.Atomic("store", state, (mark,), ONE))
+    def total_of(tile: Operand) -> Operand:
+        return lo.multiply(tile, words)
 
-    def take(arrays: Sequence[Var], place: Operand, mark: Operand) -> list[Operand]:
-        """Wait until it is there, take it: the load of the mark that has seen it is an acquire."""
-        lo.push()
-        there = lo.let("there", INT64, imp.Atomic("load", state, (mark,), ZERO))
-        missing = lo.compare("eq", there, ZERO)
-        head = lo.pop()
-        lo.emit(imp.While(head, missing, imp.Block(())))
-        return [lo.load(array, place) for array in arrays]
+    def before(group: Operand) -> Operand:
+        return lo.multiply(lo.add(tiles, group), words)
 
     def tile(block: Var, thread: Var) -> None:
         enter()
@@ -180,30 +194,28 @@ def _one_line(
         first = lo.compare("eq", thread, ZERO)
 
         def draw() -> None:
-            lo.store(ticket, (ZERO,), lo.let("ticket", INT64, imp.Atomic("add", state, (ZERO,), ONE)))
+            lo.store(ticket, (ZERO,), lo.let("ticket", INT64, imp.Atomic("add", state, (tickets,), ONE)))
 
         lo.when(first, draw)
         lo.emit(imp.Barrier("block"))
         number = lo.load(ticket, ZERO)
-        scanned = Tile(lo, with_, thread, lo.multiply(number, length), size, values)
+        scanned = Tile(lo, with_, thread, lo.multiply(number, length), size, values, width=width, at_once=at_once)
         group = lo.floor_div(number, Const(GROUP, INT64))
         start = lo.multiply(group, Const(GROUP, INT64))
         follower = lo.compare("eq", lo.subtract(number, start), Const(GROUP - 1, INT64))
-        lo.when(first, lambda: publish(totals, number, scanned.total(), lo.add(number, ONE)))
+        lo.when(first, lambda: publish(lo, state, total_of(number), scanned.total()))
         cells = declare(lo, with_)
         earlier = lo.add(start, thread)
 
         def one() -> None:
-            lo.write_all(list(zip(cells, take(totals, earlier, lo.add(earlier, ONE)), strict=True)))
+            lo.write_all(list(zip(cells, awaited(lo, state, total_of(earlier), with_.types), strict=True)))
 
         lo.when(lo.compare("lt", earlier, number), one)
         across_block(lo, with_, cells, thread)
 
         def finish() -> None:
-            place = lo.add(lo.add(tiles, group), ONE)
-
             def outer() -> None:
-                given = take(before_groups, group, place)
+                given = awaited(lo, state, before(group), with_.types)
                 lo.write_all(
                     list(zip(cells, combine(lo, with_, given, [lo.read(cell) for cell in cells]), strict=True))
                 )
@@ -214,7 +226,7 @@ def _one_line(
 
             def next_group() -> None:
                 through = combine(lo, with_, prefix, scanned.total())
-                publish(before_groups, lo.add(group, ONE), through, lo.add(place, ONE))
+                publish(lo, state, before(lo.add(group, ONE)), through)
 
             more = lo.compare("lt", lo.add(number, ONE), tiles)
             lo.when(lo.prim("and", follower, more, type_=BOOL), next_group)
