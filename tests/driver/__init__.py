@@ -28,9 +28,20 @@ from tests.driver.machine import Code, Machine, Status, calls, machine
 LIBRARY = """
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 static void *(*other)(const char *);
 static int (*answer[{count}])();
-static int gone = 1;
+static int gone = 1, within;
+static int enter(void) {{
+    __atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&gone, __ATOMIC_SEQ_CST)) return 1;
+    __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    return 0;
+}}
+static int leave(int status) {{
+    __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    return status;
+}}
 {helpers}
 {calls}
 int cuGetProcAddress_v2(const char *name, void **place, int version, unsigned long long flags, int *status) {{
@@ -45,9 +56,12 @@ void begin(void **answers, void *(*find)(const char *)) {{
     other = find;
     gone = 0;
 }}
-void end(void) {{ gone = 1; }}
+void end(void) {{
+    __atomic_store_n(&gone, 1, __ATOMIC_SEQ_CST);
+    for (int wait = 0; wait < 10000 && __atomic_load_n(&within, __ATOMIC_SEQ_CST); wait++) usleep(1000);
+}}
 """
-CALL = "int {name}({parameters}) {{ return gone ? 0 : ((int (*)({types}))answer[{number}])({names}); }}"
+CALL = "int {name}({parameters}) {{ return enter() ? leave(((int (*)({types}))answer[{number}])({names})) : 0; }}"
 FIND = 'if (!strcmp(name, "{name}")) *place = (void *){name};'
 C_TYPES = {"p": "void *", "i": "int", "u": "unsigned", "z": "size_t", "Q": "unsigned long long"}
 TYPES = {
@@ -145,5 +159,7 @@ def load(
         subprocess.run(["cc", *options, str(source)], check=True)
         library = ctypes.CDLL(str(made), mode=ctypes.RTLD_GLOBAL)
     library.begin((ctypes.c_void_p * len(calls))(*map(_answer, calls)), _other)
+    # Threads that have ended in Python may still drop what C++ keeps for each thread, which calls the driver. A call
+    # that waited for the interpreter when that is gone would end its thread inside of C++, and so the process.
     atexit.register(library.end)
     return machine

@@ -27,10 +27,10 @@ QUICK = {
     "cuMemAllocFromPoolAsync": "counted[2]++; *(unsigned long long *)a0 = next_address; "
     "next_address += (a1 + 511) / 512 * 512; return 0;",
     "cuMemFreeAsync": "return 0;",
-    "cuCtxSetCurrent": "if (!gone && current_context != a0) { current_context = a0; "
-    "return ((int (*)(void *))answer[NUMBER])(a0); } return 0;",
+    "cuCtxSetCurrent": "if (current_context != a0 && enter()) { current_context = a0; "
+    "return leave(((int (*)(void *))answer[NUMBER])(a0)); } return 0;",
     "cuCtxGetCurrent": "if (current_context) { *(void **)a0 = current_context; return 0; } "
-    "return gone ? 0 : ((int (*)(void *))answer[NUMBER])(a0);",
+    "return enter() ? leave(((int (*)(void *))answer[NUMBER])(a0)) : 0;",
     "cuStreamSynchronize": _WAIT,
     "cuEventCreate": "*(void **)a0 = (void *)0x77770; return 0;",
     "cuEventDestroy": "return 0;",

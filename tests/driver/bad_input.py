@@ -5,7 +5,6 @@ The answer stays right, or the exception says what has happened; nothing hangs (
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from typing import Any
@@ -163,5 +162,4 @@ def gone() -> None:
 
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])
-    print("done", flush=True)
-    os._exit(0)  # how a process ends whose devices are lost is not what is looked at
+    print("done")
