@@ -187,6 +187,11 @@ def fitting(value, kind):
     return value
 
 
+def stored(value, kind):
+    """A number of the user's as an element of a dtype: what an integer dtype cannot hold is refused as by a store."""
+    return load(as_array([value], kind), 0)
+
+
 @static
 def out_of_bounds(kind):
     return f"Python integer {{0}} out of bounds for {kind}"

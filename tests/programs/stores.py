@@ -658,3 +658,40 @@ def columns_and_what_they_become(a):
         if a.shape[0] > 0:
             sums[j] = a[0, j] + before
     return sums
+
+
+@program(
+    [
+        raising(OverflowError, arr("i8", 4), np.inf, 0),
+        raising(ValueError, arr("u1", 4), np.nan, 1),
+        raising(OverflowError, arr("u8", 4), -1.5, 2),
+        raising(OverflowError, arr("i2", 4), 1e30, 3),
+        case(arr("i8", 4), np.float64(2.5), 0),
+        case(arr("u1", 4), 7.5, 3),
+    ],
+    mutates=(0,),
+    message=True,
+)
+def number_by_a_function_of_numpys(x, v, how):
+    if how == 0:
+        np.put_along_axis(x, np.array([1]), v, 0)
+    elif how == 1:
+        np.fill_diagonal(x.reshape(2, 2), v)
+    elif how == 2:
+        x[:] = np.piecewise(x, [x > 300], [v, 1])
+    else:
+        x[:] = np.pad(x[1:-1], 1, constant_values=((v, 1),))
+
+
+@program(
+    [
+        raising(OverflowError, arr("i8", 2, 2), [np.inf, 1.0]),
+        raising(OverflowError, arr("u1", 2, 2), (1, -1)),
+        case(arr("u1", 2, 2), [np.float64(-1.0), np.float64(2.5)]),
+        case(arr("f4", 2, 3), [1, 2.5]),
+    ],
+    mutates=(0,),
+    message=True,
+)
+def diagonal_of_a_list(x, values):
+    np.fill_diagonal(x, values)

@@ -21,10 +21,11 @@ from parakeet_py.library.intrinsics import (
     is_array,
     is_sequence,
     layout_of,
+    python_scalar,
     unsupported,
 )
 from parakeet_py.library.registry import implements, static
-from parakeet_py.library.shared import ALL, NO_VALUE, fitting, must_be_int
+from parakeet_py.library.shared import ALL, NO_VALUE, must_be_int, stored
 
 
 def pair_of(given, axis):
@@ -144,9 +145,9 @@ def pad(
 
 def constant_of(value, kind, rows):
     """A constant as NumPy stores it: unsigned integers wrap around, unless each axis has a pair of its own."""
-    if kind.kind == "i" or rows:
-        value = fitting(value, kind)
-    return cast(value, dtype_of(value))
+    if rows:
+        return stored(python_scalar(value), kind)
+    return stored(value, kind) if kind.kind == "i" else cast(value, dtype_of(value))
 
 
 def are_rows(values):

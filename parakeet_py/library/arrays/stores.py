@@ -43,6 +43,7 @@ from parakeet_py.library.shared import (
     one_mode,
     result_kind,
     single_axis,
+    stored,
 )
 
 
@@ -224,7 +225,7 @@ def put_along_axis(arr, indices, values, axis):
     for own in positions(arr.ndim):
         line = indices if own == axis else np.arange(arr.shape[own])[axis_index(own, arr.ndim)]
         index = (*index, line)
-    arr[index] = values
+    arr[index] = stored(values, dtype_of(arr)) if is_weak(values) else values
 
 
 @implements(np.fill_diagonal)
@@ -232,14 +233,12 @@ def fill_diagonal(a, val, wrap=False):
     if not is_array(a) or a.ndim < 2:
         unsupported("array must be at least 2-d")
     must_be_writeable(a, "underlying array is read-only")
-    if is_array(val) or is_sequence(val):
-        values = ravel(as_array(val))
-        count = values.shape[0]
-        check(count > 0, "Deoptimize", "a diagonal filled with nothing")
-        line = cast(values, dtype_of(a))
+    if is_array(val):
+        line = cast(ravel(val), dtype_of(a))
     else:
-        line = np.full(1, val, dtype_of(a))
-        count = 1
+        line = ravel(as_array(val if is_sequence(val) else [val], dtype_of(a)))
+    count = line.shape[0]
+    check(count > 0, "Deoptimize", "a diagonal filled with nothing")
     if a.ndim == 2 and wrap:
         rows, columns = a.shape
         for k in range(-(-(rows * columns) // (columns + 1))):
@@ -295,5 +294,5 @@ def piecewise(x, condlist, funclist, *args, **kw):
             if chosen.size > 0:
                 made[mask] = function(chosen, *args, **kw)
         else:
-            made[mask] = function
+            made[mask] = stored(function, dtype_of(made)) if is_weak(function) else function
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import traceback
 import warnings
 import weakref
@@ -362,14 +363,14 @@ def test_numpy_makes_complex_numbers_real_and_warns() -> None:
     @accelerate
     def function(z: Any, x: Any) -> Any:
         x[...] = z
-        return z.astype(np.float32), np.sum(z, dtype=float)
+        return z.astype(np.float32), np.sum(z, dtype=float), math.floor(z[-1])
 
     for _ in range(3):
         with pytest.warns(np.exceptions.ComplexWarning) as given:
-            made, total = function(x4 + 1j, np.zeros(4))
-        assert len(given) == 3
-        assert (made == x4).all() and made.dtype == np.float32 and total == x4.sum()
-    assert len(function.opaque_calls) == 3
+            made, total, whole = function(x4 + 1j, np.zeros(4))
+        assert len(given) == 4
+        assert (made == x4).all() and made.dtype == np.float32 and total == x4.sum() and whole == x4[-1]
+    assert len(function.opaque_calls) == 4
 
 
 def test_what_no_call_shows_is_left_to_python() -> None:

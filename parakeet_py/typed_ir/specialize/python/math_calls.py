@@ -151,6 +151,8 @@ def _math_to_int(prim: str) -> Callable[..., Value]:
         if prim == "trunc" and not _has_trunc(value):
             raise s.unsupported("a number of NumPy's doesn't define __trunc__ method")
         operand = number(s, value)
+        if is_complex(ir.dtype_of(operand)):
+            raise s.hand_back("a complex number is no float: NumPy's are made one with a warning")
         exact = not isinstance(value, ScalarV) or value.python or itemsize(value.dtype) < 8
         if not is_float(ir.dtype_of(operand)) and exact:  # Python takes the floats of NumPy's, without __floor__
             return int_of(s, ScalarV(operand))
