@@ -312,7 +312,7 @@ class _Checker:
                 kinds = [_array(each) for each in (array, values, flags)]
                 if any(kind.rank != 1 or kind.layout == "A" for kind in kinds):
                     self.fail(f"{array!r} is packed, or from, what is not one run of memory")
-                if kinds[0].dtype != kinds[1].dtype or kinds[2].dtype != "bool" or itemsize(kinds[0].dtype) > 8:
+                if kinds[0].dtype != kinds[1].dtype or kinds[2].dtype != "bool" or itemsize(kinds[0].dtype) > 16:
                     self.fail(f"values {kinds[1]!r} with flags {kinds[2]!r} are packed into {kinds[0]!r}")
             case ir.Pairwise(name, array, indices):
                 dtype = self.access(array, indices)

@@ -172,8 +172,8 @@ class Atomic:
 @record
 class Pack:
     """Store those of the first `count` values whose flags are true side by side into `array`, from `place` on, and give
-    the place behind them; nothing is stored at `end` or behind. One axis each, of adjacent elements of one to eight
-    bytes; values and flags are on the stack, in a multiple of 64 places."""
+    the place behind them; nothing is stored at `end` or behind. One axis each, of adjacent elements of one to
+    sixteen bytes; values and flags are on the stack, in a multiple of 64 places."""
 
     TEXT = "pack {values} where {flags}, {count} of them, into {array} from {place} to {end}"
 

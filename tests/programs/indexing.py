@@ -123,6 +123,29 @@ def compress_by_condition(x, limit):
     return x[x > limit], x[(x > -1) & (x <= limit)].size
 
 
+def _many(dtype, length, *, step):
+    """So many elements, and a mask with one true flag in `step`, those of the first 64 false."""
+    mask = [at >= 64 and at % step == 0 for at in range(length)]
+    return arr(dtype, length), arr("b1", length, values=mask), 0.5
+
+
+@program(
+    [
+        _many("f8", 200, step=70),
+        _many("c16", 191, step=2),
+        _many("c8", 256, step=1),
+        _many("f4", 64, step=1),
+        _many("i2", 130, step=3),
+        _many("u1", 320, step=9),
+        _many("b1", 129, step=5),
+    ]
+)
+def compress_many(x, mask, limit):
+    """Whole groups of elements are packed from where they are; behind them some are left."""
+    kept = x[abs(x) > limit]
+    return x[mask], x[~mask], kept, x[1:][mask[:-1]], (x[::2] * 2)[mask[::2]], x[::-1][mask]
+
+
 @program([(MATRICES[0], arr("b1", 4)), (MATRICES[3], arr("b1", 4, seed=2))])
 def compress_rows(x, mask):
     return x[mask], x[mask, 1], x[mask][:, ::2]

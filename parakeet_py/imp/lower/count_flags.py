@@ -42,26 +42,41 @@ def in_bytes(found: Study, flag: Operand) -> bool:
     return flag in found.inside and all(isinstance(kind, Array) and itemsize(kind.dtype) == 1 for kind in arrays)
 
 
-def count(lo: Lowering, cell: Cell, body: Block, flag: Operand, index: Var, start: Operand, stop: Operand) -> None:
-    """Add to `cell` for how many values of `index` in [start, stop) the flag is true."""
+def count(
+    lo: Lowering,
+    cell: Cell,
+    body: Block,
+    flag: Operand,
+    index: Var,
+    start: Operand,
+    stop: Operand,
+    kept: Var | None = None,
+) -> None:
+    """Add to `cell` for how many values of `index` in [start, stop) the flag is true; flags are stored into `kept`."""
     flags = replace(body, results=(flag,))
     length = Const(RUN, INT64)
     runs = lo.floor_div(lo.maximum(lo.subtract(stop, start), ZERO), length)
     end = lo.add(start, lo.multiply(runs, length))
     first = lo.index("run")
 
+    def flag_of_point() -> Operand:
+        (keep,) = lo.lower_block(flags)
+        if kept is not None:
+            lo.store(kept, (lo.operand(index),), keep)
+        return keep
+
     def run() -> None:
         few = lo.declare("few", _BYTE, Const(0, _BYTE))
 
         def one() -> None:
-            (keep,) = lo.lower_block(flags)
+            keep = flag_of_point()
             lo.write(few, lo.prim("add", lo.read(few), lo.let("t", _BYTE, Cast(keep)), type_=_BYTE))
 
         lo.loop(lo.bind(index), first, lo.add(first, length), one, "vector")
         lo.write(cell, lo.add(lo.read(cell), lo.let("t", INT64, Cast(lo.read(few)))))
 
     def rest() -> None:
-        (keep,) = lo.lower_block(flags)
+        keep = flag_of_point()
         lo.write(cell, lo.add(lo.read(cell), lo.prim("select", keep, ONE, ZERO)))
 
     lo.loop(first, start, end, run, "serial", length)

@@ -17,7 +17,8 @@ from parakeet_py.typed_ir.ir import dtype_of
 
 PREFIX = "pk_pack_"  # of the names of the functions
 _FEW = 6  # of 64
-_NEEDED = {1: "+avx512vbmi2", 2: "+avx512vbmi2", 4: "+avx512vl", 8: "+avx512vl"}
+_NEEDED = {1: "+avx512vbmi2", 2: "+avx512vbmi2", 4: "+avx512vl", 8: "+avx512vl", 16: "+bmi2"}
+_EVEN = 0x5555_5555_5555_5555
 
 
 def pack(scope: Scope, op: ir.Pack) -> str:
@@ -32,7 +33,8 @@ def pack(scope: Scope, op: ir.Pack) -> str:
 def library_ir(size: int, host: HostInfo) -> str:
     """The module with the function for elements of so many bytes."""
     module = ModuleText(host)
-    vectors = host.vector_bits == 512 and _NEEDED[size] in host.features.split(",")
+    features = host.features.split(",")
+    vectors = host.vector_bits == 512 and {_NEEDED[size], _NEEDED[min(size, 8)]} <= set(features)
     f = FunctionText(module)
     (_vectors if vectors else _one_by_one)(f, size)
     parameters = "ptr noalias %to, i64 %place, i64 %end, ptr noalias %values, ptr noalias %flags, i64 %count"
@@ -42,14 +44,14 @@ def library_ir(size: int, host: HostInfo) -> str:
 
 
 def _vectors(f: FunctionText, size: int) -> None:
-    """64 flags at a time; where few are set, their values one by one."""
+    """64 flags at a time; where few are set, their values one by one. Elements of 16 bytes are pairs of lanes."""
     module = f.module
-    lanes, item = 64 // size, f"i{8 * size}"
-    vector, mask, bits = f"<{lanes} x {item}>", f"<{lanes} x i1>", f"i{lanes}"
+    lanes, item, lane = 64 // min(size, 8), f"i{8 * size}", f"i{8 * min(size, 8)}"
+    vector, mask, bits = f"<{lanes} x {lane}>", f"<{lanes} x i1>", f"i{lanes}"
     compress = module.declare(
-        vector, f"llvm.experimental.vector.compress.v{lanes}{item}", f"{vector}, {mask}, {vector}", ""
+        vector, f"llvm.experimental.vector.compress.v{lanes}{lane}", f"{vector}, {mask}, {vector}", ""
     )
-    store = module.declare("void", f"llvm.masked.store.v{lanes}{item}.p0", f"{vector}, ptr, i32, {mask}", "")
+    store = module.declare("void", f"llvm.masked.store.v{lanes}{lane}.p0", f"{vector}, ptr, i32, {mask}", "")
 
     def element(array: str, place: str) -> str:
         return f.value(f"getelementptr inbounds {item}, ptr {array}, i64 {place}")
@@ -79,8 +81,8 @@ def _vectors(f: FunctionText, size: int) -> None:
     with f.inner():
         bit = f.value("call i64 @llvm.cttz.i64(i64 %rest, i1 true)")
         module.declare("i64", "llvm.cttz.i64", "i64, i1", "")
-        value = f.value(f"load {item}, ptr {element('%values', f.value(f'add i64 %at, {bit}'))}, align {size}")
-        f.effect(f"store {item} {value}, ptr {element('%to', '%to.one')}, align {size}")
+        value = f.value(f"load {item}, ptr {element('%values', f.value(f'add i64 %at, {bit}'))}, align {min(size, 8)}")
+        f.effect(f"store {item} {value}, ptr {element('%to', '%to.one')}, align {min(size, 8)}")
     f.effect("%to.next = add i64 %to.one, 1")
     f.effect("%rest.less = sub i64 %rest, 1")
     f.effect("%rest.next = and i64 %rest, %rest.less")
@@ -88,11 +90,15 @@ def _vectors(f: FunctionText, size: int) -> None:
 
     f.begin("lanes")
     place = "%here"
-    for part in range(0, 64, lanes):
+    for part in range(0, 64, 64 // size):
         shifted = f.value(f"lshr i64 {chosen}, {part}")
+        if size == 16:
+            shifted = _doubled(f, shifted)
         some = shifted if lanes == 64 else f.value(f"trunc i64 {shifted} to {bits}")
         keep = f.value(f"bitcast {bits} {some} to {mask}")
-        value = f.value(f"load {vector}, ptr {element('%values', f.value(f'add i64 %at, {part}'))}, align {size}")
+        value = f.value(
+            f"load {vector}, ptr {element('%values', f.value(f'add i64 %at, {part}'))}, align {min(size, 8)}"
+        )
         packed = f.value(f"call {vector} {compress}({vector} {value}, {mask} {keep}, {vector} poison)")
         count = f.intrinsic("ctpop", bits, some)
         wide = count if lanes == 64 else f.value(f"zext {bits} {count} to i64")
@@ -100,8 +106,10 @@ def _vectors(f: FunctionText, size: int) -> None:
         into = lowest(wide) if lanes == 64 else f.value(f"xor i64 {f.value(f'shl i64 -1, {wide}')}, -1")
         into = into if lanes == 64 else f.value(f"trunc i64 {into} to {bits}")
         where = f.value(f"bitcast {bits} {into} to {mask}")
-        f.effect(f"call void {store}({vector} {packed}, ptr {element('%to', place)}, i32 {size}, {mask} {where})")
-        place = f.value(f"add i64 {place}, {wide}")
+        f.effect(
+            f"call void {store}({vector} {packed}, ptr {element('%to', place)}, i32 {min(size, 8)}, {mask} {where})"
+        )
+        place = f.value(f"add i64 {place}, {f.value(f'lshr i64 {wide}, 1') if size == 16 else wide}")
     f.branch("next")
 
     f.begin("next")
@@ -109,6 +117,13 @@ def _vectors(f: FunctionText, size: int) -> None:
     f.begin("done")
     f.effect("%result = phi i64 [ %place, %entry ], [ %after, %next ]")
     f.effect("ret i64 %result")
+
+
+def _doubled(f: FunctionText, number: str) -> str:
+    """A number with each of its lowest 32 bits twice."""
+    deposit = f.module.declare("i64", "llvm.x86.bmi.pdep.64", "i64, i64", "")
+    spread = f.value(f"call i64 {deposit}(i64 {number}, i64 {_EVEN})")
+    return f.value(f"or i64 {spread}, {f.value(f'shl i64 {spread}, 1')}")
 
 
 def _one_by_one(f: FunctionText, size: int) -> None:
@@ -121,8 +136,8 @@ def _one_by_one(f: FunctionText, size: int) -> None:
     room = f.value("icmp slt i64 %here, %end")
     f.branch_if(f.value(f"and i1 {more}, {room}"), "body", "done")
     f.begin("body")
-    value = f.value(f"load {item}, ptr {f.value(f'getelementptr {item}, ptr %values, i64 %at')}, align {size}")
-    f.effect(f"store {item} {value}, ptr {f.value(f'getelementptr {item}, ptr %to, i64 %here')}, align {size}")
+    value = f.value(f"load {item}, ptr {f.value(f'getelementptr {item}, ptr %values, i64 %at')}, align {min(size, 8)}")
+    f.effect(f"store {item} {value}, ptr {f.value(f'getelementptr {item}, ptr %to, i64 %here')}, align {min(size, 8)}")
     flag = f.value(f"load i8, ptr {f.value('getelementptr i8, ptr %flags, i64 %at')}, align 1")
     one = f.value(f"zext i1 {f.value(f'icmp ne i8 {flag}, 0')} to i64")
     f.effect(f"%here.next = add i64 %here, {one}")

@@ -249,17 +249,19 @@ def test_scan(shape: tuple[int, ...], axis: int, dtype: str, inclusive: bool) ->
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("shape", [(0,), (3,), (40,), (3, 7), (2, 3, 4)])
-def test_compress(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("computed", [True, False])
+@pytest.mark.parametrize("shape", [(0,), (3,), (40,), (700,), (3, 7), (9, 70), (2, 3, 4)])
+def test_compress(shape: tuple[int, ...], computed: bool) -> None:
     def body(w: Writer, x: Var) -> list[Operand]:
         extents = tuple(w.dim(x, number) for number in range(len(shape)))
         indices = tuple(Var("i", PYINT) for _ in shape)
         inner = Writer()
         element = inner.load(x, *indices)
         keep = inner.prim("gt", element, NOTHING)
-        outs = (Var("count", PYINT), Var("kept", Array("float64", 1)), Var("where", Array("int64", 1)))
-        op = Compress(extents, indices, inner.block(keep, element, inner.cast(indices[-1], "int64")))
-        w.let(op, *outs)
+        outs: tuple[Var, ...] = Var("count", PYINT), Var("kept", Array("float64", 1)), Var("where", Array("int64", 1))
+        where = (inner.cast(indices[-1], "int64"),) if computed else ()
+        outs = outs[: 2 + len(where)]
+        w.let(Compress(extents, indices, inner.block(keep, element, *where)), *outs)
         return list(outs)
 
     agree(function([array("x", len(shape))], body), _integers(*shape))
