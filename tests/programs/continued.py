@@ -384,7 +384,7 @@ def a_generator_over_bits_by_the_path(k):
     return rng.normal() + rng.random(), rng.integers(0, 9), len(_told)
 
 
-@program([(arr("f8", 4), 1), (arr("f8", 4), 5)], mutates=(0,), fell_back=None, opaque=None)
+@program([(arr("f8", 4), 1), (arr("f8", 4), 5)], mutates=(0,))
 def cell_of_a_call_that_python_continues(x, k):
     """The product may be beyond 64 bits, behind a store, where a function inside binds a name."""
 
