@@ -500,3 +500,20 @@ def triangles_of_numbers(m):
 @program([(arr("i1", n), m) for n in (0, 2) for m in (3, 2.5, np.float32(7))], opaque=None)
 def arrays_of_rows_that_may_be_empty(x, m):
     return np.array([x, [m] * len(x)]), np.array([[m] * len(x), [1] * len(x)])
+
+
+@program([(k, arr("i8", 2, values=[2**60 + 1, -7]), n) for k in (0, 1) for n in (2**60 + 1, -(2**62) - 1)])
+def whole_numbers_of_python_and_numpy(k, x, n):
+    """Python's ints have `__floor__`; NumPy's are made floats before."""
+    m = n
+    if k:
+        m = x[0]
+    return math.floor(m), math.ceil(m), math.gcd(m, 3), math.fabs(m)
+
+
+@program([(k, z) for k in (0, 1, 2) for z in (1j, complex(-0.0, math.inf), complex(2.0, -0.0))])
+def real_or_complex_beside_complex(k, z):
+    m = -0.0 if k else math.inf
+    if k == 2:
+        m = z
+    return m * z, m + z, z - m, m * 2.5

@@ -11,6 +11,7 @@ Statements that put a value somewhere without a look at it leave it as it is.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import NoneType
@@ -57,7 +58,8 @@ _INDIFFERENT = (
 _PUT_TOGETHER = (len, list, tuple, dict, zip, enumerate, reversed, isinstance, type)
 _QUOTIENTS = ("truediv", "floordiv", "mod", "pow")
 _OF_EXTENTS = (range, np.zeros, np.ones, np.empty, np.eye, np.identity)
-_OF_NUMBERS = (float, complex, *(one for one in vars(math).values() if callable(one)))
+_BY_METHODS = (math.floor, math.ceil, math.trunc)  # which a type has, or else its float is looked at
+_OF_NUMBERS = (float, complex, *(one for one in vars(math).values() if callable(one) and one not in _BY_METHODS))
 
 
 # ---- scalars of several types in operands ----------------------------------------------------------------------------
@@ -212,6 +214,13 @@ def _is_one_operation(s: Context, op: ssa.Op, tagged: TaggedScalar, found: dict[
                 return False  # Python's ints must fit
             if op.op in _QUOTIENTS and not whole and any(kind.python for kind in kinds[:-1]):
                 return False  # Python rounds quotients of ints once, and says of zeros what they were divided by
+            if (
+                inexact
+                and "complex" in main.dtype
+                and sys.version_info >= (3, 14)
+                and any(kind.python for kind in kinds)
+            ):
+                return False  # a real number of Python's beside a complex one is not converted
             return exact or (inexact and dtype == main.dtype)
         case ssa.Compare("eq" | "ne" | "lt" | "le" | "gt" | "ge", left, right) if holds(left) != holds(right):
             other = s.value(right if holds(left) else left)
