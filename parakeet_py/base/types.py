@@ -17,6 +17,7 @@ from parakeet_py.base.fast_dataclass import record
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
+TWICE_ROUNDED = ("float32", "complex64")  # what an int of Python's is made by way of a double
 DTYPES = ("bool", *INTEGERS, *FLOATS, *COMPLEX)
 ARRAYS = (np.ndarray, np.memmap)
 """The classes of arrays that are compiled: views of a memmap are memmaps, all other results are arrays."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parakeet_py.base import exact_loops
-from parakeet_py.base.types import BOOL, PYBOOL, PYINT, Scalar, Type
+from parakeet_py.base.types import BOOL, PYBOOL, PYFLOAT, PYINT, TWICE_ROUNDED, Scalar, Type
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.typed_ir import ir
 
@@ -222,6 +222,8 @@ class Builder:
             return arg
         if isinstance(arg, ir.Const) and (source.dtype == kind.dtype or _exact(arg.value, kind.dtype)):
             return ir.Const(np.dtype(kind.dtype).type(arg.value).item(), kind)
+        if source == PYINT and kind.dtype in TWICE_ROUNDED and not self.is_small(arg):
+            arg = self.cast(arg, PYFLOAT)  # NumPy asks Python for a float, which is rounded once more
         return self.pure(ir.Cast(arg), kind)
 
     def select(self, condition: ir.Operand, yes: ir.Operand, no: ir.Operand) -> ir.Operand:

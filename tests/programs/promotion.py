@@ -380,3 +380,34 @@ def powers_of_two_beyond_float16(x, k, j):
 )
 def order_of_complex_scalars_with_nan(a, b):
     return a > b, a >= b, a < b, max(a, b), min(a, b)
+
+
+BETWEEN = 2**60 + 2**36 + 1  # a float64 of it lies halfway between two float32
+
+
+@program([(arr("f4", 2, values=[1, 2]), n, [n, -n]) for n in (BETWEEN, -BETWEEN)], mutates=(0,))
+def ints_that_are_rounded_twice(x, n, numbers):
+    """NumPy asks Python's ints for a float; an int64 array is converted at once."""
+    made = (
+        x * n,
+        n - x,
+        np.full(2, n, "f4"),
+        np.array([n, 1], "c8"),
+        np.float32(n),
+        np.maximum(x, n),
+        np.array(numbers, "f4"),
+    )
+    once = np.where(x > 0, n, x), np.choose([1, 0], [n, x[0]]), np.select([x < 2], [n], x), np.array([n]).astype("f4")
+    x[0] = n
+    x[1:] = [n]
+    y = x.copy()
+    y[:] = numbers
+    np.put(x, 1, numbers)
+    return made, once, y
+
+
+@program([(arr("f4", 3, values=[1, 2, 3]), n) for n in (BETWEEN, 7)], mutates=(0,))
+def ints_of_a_loop_are_rounded_twice(x, n):
+    for i in range(n, n + 3):
+        x[i - n] = i
+    return np.array([k + n for k in range(2)], "f4")

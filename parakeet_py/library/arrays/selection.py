@@ -58,6 +58,8 @@ def where(condition, x=NO_VALUE, y=NO_VALUE, /):
     kind = result_kind(kind_of(x), kind_of(y))
     if where_looks_at_ints():
         x, y = fitting(x, kind), fitting(y, kind)
+    else:
+        x, y = unconverted(x), unconverted(y)
     return as_array(selected(as_numeric(condition), x, y, kind))
 
 
@@ -69,6 +71,11 @@ def where_looks_at_ints():
     except OverflowError:
         return True
     return False
+
+
+def unconverted(value):
+    """An int of Python's as the int64 that is converted then, where others ask for Python's float."""
+    return cast(value, "int64") if is_weak(value) and dtype_of(value).kind == "i" else value
 
 
 def selected(condition, x, y, kind):
@@ -169,15 +176,16 @@ def same_length(conditions, choices):
 def select(condlist, choicelist, default=0):
     conditions = tuple([as_numeric(condition) for condition in condlist])
     choices = tuple([as_numeric(choice) for choice in choicelist])
+    default = as_numeric(default)
     same_length(len(conditions), len(choices))
-    kind = result_kind(*[kind_of(choice) for choice in choices], kind_of(as_numeric(default)))
-    result = as_numeric(default)
+    kind = result_kind(*[kind_of(choice) for choice in choices], kind_of(default))
+    result = unconverted(default)
     for condition, choice in zip(conditions[::-1], choices[::-1]):
         if not np.can_cast(dtype_of(choice), kind, "same_kind"):
             unsupported("Cannot cast a choice according to the rule 'same_kind'")
         if dtype_of(condition).kind != "b":
             unsupported("an entry in condlist should be a boolean ndarray")
-        result = selected(condition, choice, result, kind)
+        result = selected(condition, unconverted(choice), result, kind)
     return as_array(in_order(result))
 
 
@@ -188,6 +196,7 @@ def choose(a, choices, out=None, mode="raise"):
         hand_back("choices by numbers that are no int64")
     parts = tuple([as_numeric(choice) for choice in choices])
     kind = result_kind(*[kind_of(part) for part in parts])
+    parts = tuple([unconverted(part) for part in parts])
     count = len(parts)
 
     def choose_one(index, *values):

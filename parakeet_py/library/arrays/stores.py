@@ -36,7 +36,6 @@ from parakeet_py.library.reductions.scans import cumsum
 from parakeet_py.library.registry import implements, method, static
 from parakeet_py.library.shared import (
     check_output_cast,
-    fitting,
     integer_limits,
     kind_of,
     must_be_writeable,
@@ -73,15 +72,14 @@ def loses_kind(source, target):
 def values_for(given, kind):
     """Values to be stored as a line of a dtype."""
     if is_weak(given) or is_sequence(given):
-        values = as_array(given)
+        values = as_array([given] if is_weak(given) else given)
         if loses_kind(dtype_of(values), kind):
             unsupported("a complex number in an array of others")
-        if is_weak(given):
-            given = fitting(given, kind)
         if dtype_of(values).kind in "if" and kind.kind in "iu":
             low, high = integer_limits(kind)
             fits = elementwise(lambda x: (x >= low) & (x <= high), values)
             check(np.all(fits), "Deoptimize", "numbers that the dtype does not hold")
+        values = as_array([given] if is_weak(given) else given, kind)
     else:
         values = as_array(given)
         if not np.can_cast(dtype_of(values), kind):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import INT64, PYBOOL, PYINT, Array, Scalar, is_integer
+from parakeet_py.base.types import INT64, PYBOOL, PYINT, TWICE_ROUNDED, Array, Scalar, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder
 from parakeet_py.typed_ir.ir import ONE, ZERO
@@ -270,7 +270,8 @@ def write(s: Context, array: ArrayV, index: Value, value: Value) -> None:
     entries = parse_index(s, array, index, names)
     sequence = not isinstance(value, ArrayV | ScalarV)
     seen = sequence and bool(roots_of(value) & array.roots)
-    value = s.numeric(long_ints.beside(value, array), array.dtype if is_integer(array.dtype) else None)
+    each = is_integer(array.dtype) or array.dtype in TWICE_ROUNDED  # Python converts the numbers of a list one by one
+    value = s.numeric(long_ints.beside(value, array), array.dtype if each else None)
     if not any(isinstance(entry, Gather | Mask) for entry in entries):
         if all(isinstance(entry, Fixed) for entry in entries) and not (
             _has_ellipsis(index) and isinstance(value, ArrayV)

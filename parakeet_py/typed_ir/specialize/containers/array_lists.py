@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base.callee_effects import effects_of
-from parakeet_py.base.types import PYBOOL, PYINT, Scalar, is_integer
+from parakeet_py.base.types import PYBOOL, PYINT, TWICE_ROUNDED, Scalar, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
 from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
@@ -58,6 +58,8 @@ def as_array(s: Context, value: ListValue, dtype: str | None) -> ArrayV:
         return replace(array, roots=frozenset({s.memory.new_root()}), readonly=False)
     if value.kind != "array":
         check_numbers(s, array, dtype)
+    if not value.kind and array.dtype == "int64" and dtype in TWICE_ROUNDED:
+        array = copy_array(s, array, "float64")  # as NumPy asks each of Python's ints for a float
     return copy_array(s, array, dtype)
 
 
