@@ -8,7 +8,7 @@
     grid         where a region's index space is cut, from the chunks of what it reads and writes
     arrays       arrays of a call: chunks that keys stand for, and views of them
     graph        the tasks of a call, and Dask's collections of what comes out
-    fusion       lines of tasks become one
+    fusion       lines of tasks become one, as do those that give small values of one chunk
     answers      results of calls that tasks may have to leave to Python
     worker/      what runs on workers
 

@@ -15,6 +15,7 @@ from parakeet_py.base.types import Array
 from parakeet_py.cluster.answers import Answer, reasons, with_answers
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
 from parakeet_py.cluster.call_settings import CallSettings
+from parakeet_py.cluster.fusion import CONSTANT
 from parakeet_py.cluster.graph import Graph
 from parakeet_py.cluster.host_ops.reshape import materialized
 from parakeet_py.cluster.host_walk import HostWalk
@@ -64,6 +65,10 @@ class ClusterCall:
 
     def _root(self, leaf: Any, name: str) -> Root:
         array = leaf
+        if isinstance(leaf, np.ndarray) and leaf.nbytes <= CONSTANT:
+            root = Root(leaf.shape, leaf.dtype.name, leaf.itemsize, tuple((extent,) for extent in leaf.shape))
+            root.keys[(0,) * leaf.ndim] = self.graph.data((self.graph.prefix("array"),), np.array(leaf, order="C"))
+            return self._given(root, leaf, name)
         if isinstance(leaf, np.ndarray):
             if leaf.nbytes > LARGE and any(isinstance(one, da.Array) for one in self.leaves):
                 self.settings.travels(self.plan.name, name, leaf.nbytes)
@@ -72,12 +77,15 @@ class ClusterCall:
             chunks = da.core.normalize_chunks("auto", **with_limit) if large else leaf.shape
             array = da.from_array(leaf, chunks=chunks or -1, name=None if leaf.nbytes <= SMALL else False)
         root = Root(array.shape, array.dtype.name, array.dtype.itemsize, array.chunks)
-        root.given, root.name = leaf, name
-        if id(leaf) in self.overlapping:
-            root.frozen = "stores into arrays that share memory with others"
         self.graph.read(array)
         for place in itertools.product(*(range(len(extents)) for extents in array.chunks)):
             root.keys[place] = (array.name, *place)
+        return self._given(root, leaf, name)
+
+    def _given(self, root: Root, leaf: Any, name: str) -> Root:
+        root.given, root.name = leaf, name
+        if id(leaf) in self.overlapping:
+            root.frozen = "stores into arrays that share memory with others"
         return root
 
     # ---- results -----------------------------------------------------------------------------------------------------

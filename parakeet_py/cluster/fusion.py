@@ -1,22 +1,38 @@
 """Tasks that are always run one after another become one: fewer for the scheduler, and nothing between them is sent.
 
-A task becomes part of another one if all that read what it gives are parts of that one already. Then only the last part
-gives something to others, and no cycle can arise. So that nothing runs one after another that could run side by side,
-the parts are a line: each reads what the next one gives. What only takes a value out of a tuple is a part beside it.
-The code of the parts is one value with as many kernels.
+The tasks of a call are put into groups, each of which becomes a task.
+
+* A task joins the group of what reads it if nothing else does, and if it is what the first of that group reads: such
+  groups are *lines*, so nothing runs one after another that could run side by side.
+* What is `small`, and reads nothing that the only group which reads it does not wait for anyway, joins that.
+* Groups that give small values, all read one task, and nothing else but what that reads, become one with it (sums and
+  counts of the points that belong to centres, both from one chunk's labels). Such a group gives several values, of
+  which readers take theirs.
+
+None of these can make a cycle: what the larger group reads, one of its parts has read before. Constants of the call,
+machine code and small arrays, are put into the tasks that read them, if these are not too many: a worker that had to
+fetch them from another one would take longer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 from dask._task_spec import DataNode, Task, TaskRef
 
 from parakeet_py.cluster.worker import tasks as worker
 from parakeet_py.cluster.worker.given_up import passed_on, tried
 from parakeet_py.cluster.worker.kernel import Kernel
+
+COPIES = 256  # of machine code, in as many tasks
+CONSTANT = 1 << 17  # bytes of an array that is a constant
+COPIED = 1 << 22  # bytes of its copies in tasks
+SEVERAL = 8  # groups that become one with what they all read
+ROUNDS = 4  # of looking for groups that become one
 
 _JOINS: frozenset[Callable[..., Any]] = frozenset(
     (
@@ -33,66 +49,273 @@ _JOINS: frozenset[Callable[..., Any]] = frozenset(
 """What they read, if it is several things, is made side by side: a line begins with one."""
 
 
-class _Line:
-    """Tasks that become one: the last one first.
+class _Group:
+    """Tasks that become one.
 
     Attributes
     ----------
-    next : keys that the first of them reads, directly or by what is taken out of tuples
+    members : their keys
+    reads : keys of what they read from others, but for constants
+    next : keys that the first of a line reads, directly or by what is taken out of tuples
     """
 
-    __slots__ = ("members", "next")
+    __slots__ = ("members", "next", "reads")
 
-    def __init__(self, key: Hashable, task: Task) -> None:
-        self.members = {key: task}
+    def __init__(self, key: Hashable) -> None:
+        self.members = [key]
+        self.reads: set[Hashable] = set()
         self.next: set[Hashable] = set()
-        self.begin(task)
-
-    def begin(self, task: Task) -> None:
-        self.next = set() if _is_join(task) and len(task.dependencies) > 1 else set(task.dependencies)
 
 
-def fused(tasks: dict[Any, Any], shown: Collection[Hashable], apart: Collection[Hashable]) -> dict[Any, Any]:
-    """The tasks with lines of them as one task each; `shown` ones stay, as do those that are better `apart`."""
-    lines: dict[Hashable, _Line] = {}  # by the keys of their members
-    readers: dict[Hashable, list[Hashable]] = {}
-    for key, task in tasks.items():
-        for other in getattr(task, "dependencies", ()):
-            readers.setdefault(other, []).append(key)
-    for key, task in reversed(tasks.items()):  # what reads a task comes after it
-        if not isinstance(task, Task):
-            continue
-        line = None if key in shown or key in apart else _line_of(key, task, readers.get(key, ()), lines)
-        if line is None:
-            lines[key] = _Line(key, task)
-            continue
-        line.members[key] = task
-        lines[key] = line
-        if _function(task) is worker.take:
-            line.next |= task.dependencies
-        else:
-            line.begin(task)
-    found: dict[Any, Any] = {}
-    for key, task in tasks.items():
-        line = lines.get(key)
-        if line is None or len(line.members) == 1:
-            found[key] = task
-        elif next(iter(line.members)) == key:
-            found[key] = _together(key, line, tasks, found)
-    read = {other for task in found.values() for other in getattr(task, "dependencies", ())}
-    return {key: task for key, task in found.items() if key in read or not _is_code(task)}
+class _Fusion:
+    """The groups of a graph.
+
+    Attributes
+    ----------
+    of : the group of each task that is in one
+    readers : of each key
+    outs : keys of each group that others read or that are shown, by `id`
+    """
+
+    def __init__(
+        self,
+        tasks: Mapping[Any, Any],
+        shown: Collection[Hashable],
+        apart: Collection[Hashable],
+        small: Collection[Hashable],
+        trivial: Collection[Hashable],
+    ) -> None:
+        self.tasks, self.shown, self.apart, self.small, self.trivial = tasks, shown, apart, small, trivial
+        self.order = {key: number for number, key in enumerate(tasks)}
+        self.constants = {key for key, task in tasks.items() if _is_constant(task)}
+        self.readers: dict[Hashable, list[Hashable]] = {}
+        for key, task in tasks.items():
+            for other in getattr(task, "dependencies", ()):
+                self.readers.setdefault(other, []).append(key)
+        self.of: dict[Hashable, _Group] = {}
+
+    def reads(self, task: Task) -> set[Hashable]:
+        return set(task.dependencies - self.constants) if self.constants else set(task.dependencies)
+
+    # ---- lines -------------------------------------------------------------------------------------------------------
+
+    def lines(self) -> None:
+        for key in reversed(self.order):  # what reads a task comes after it
+            task = self.tasks[key]
+            if not isinstance(task, Task):
+                continue
+            reads = self.reads(task)
+            line = self._line_of(key, task, reads)
+            if line is None:
+                line = _Group(key)
+                self._begin(line, task, reads)
+            else:
+                line.members.append(key)
+                line.reads.discard(key)
+                if _function(task) in _ITEMS:
+                    line.next |= reads
+                elif key in line.next:
+                    self._begin(line, task, reads)
+            line.reads |= reads
+            self.of[key] = line
+
+    def _line_of(self, key: Hashable, task: Task, reads: set[Hashable]) -> _Group | None:
+        """The line that a task becomes a part of, if there is one."""
+        if key in self.shown or key in self.apart:
+            return None
+        readers = self.readers.get(key, ())
+        line = self.of.get(readers[0]) if readers else None
+        if line is None or any(self.of.get(one) is not line for one in readers):
+            return None
+        if key in line.next or (key in self.trivial and not reads):
+            return line
+        return line if len(reads) == 1 and _function(task) in _VIEWS else None
+
+    @staticmethod
+    def _begin(line: _Group, task: Task, reads: set[Hashable]) -> None:
+        line.next = set() if _is_join(task) and len(reads) > 1 else set(reads)
+
+    # ---- groups that read the same -----------------------------------------------------------------------------------
+
+    def outs(self, group: _Group) -> list[Hashable]:
+        """The keys of a group that others read or that are shown."""
+        return [
+            key
+            for key in group.members
+            if key in self.shown or any(self.of.get(one) is not group for one in self.readers.get(key, ()))
+        ]
+
+    def joined(self) -> bool:
+        """Join groups with small ones that they read, and those that all read one; whether there were any."""
+        found = False
+        for group in list({id(one): one for one in self.of.values()}.values()):  # the last first
+            if self.of[group.members[0]] is group:
+                found |= self._joined(group)
+        return found
+
+    def _joined(self, group: _Group) -> bool:
+        if any(key in self.shown or key in self.apart for key in group.members):
+            return False
+        outs = self.outs(group)
+        wide = {id(self.of.get(one)): self.of.get(one) for key in outs for one in self.readers[key]}
+        others = [one for one in wide.values() if one is not None and one is not group]
+        if len(others) < len(wide) - (id(group) in wide) or not 0 < len(others) <= SEVERAL:
+            return False
+        own = self._wholes(group.reads)
+        if len(others) == 1:
+            (reader,) = others
+            read = self._wholes(reader.reads) - {id(group)}
+            if read and not (own and own <= read and self._are_small(outs)):
+                return False
+        elif not all(
+            self._wholes(one.reads) - {id(group)} <= own and self._are_small(self.outs(one)) for one in others
+        ):
+            return False
+        for one in others:
+            self._merge(group, one)
+        return True
+
+    def _are_small(self, keys: Iterable[Hashable]) -> bool:
+        return all(key in self.small for key in keys)
+
+    def _wholes(self, keys: Iterable[Hashable]) -> set[Hashable]:
+        """What is read: groups, by `id`, and other keys."""
+        return {id(self.of[key]) if key in self.of else key for key in keys}
+
+    def _merge(self, group: _Group, other: _Group) -> None:
+        group.members += other.members
+        group.reads |= other.reads
+        for key in other.members:
+            self.of[key] = group
+        group.reads = {key for key in group.reads if self.of.get(key) is not group}
+
+    # ---- tasks -------------------------------------------------------------------------------------------------------
+
+    def made(self) -> dict[Any, Any]:
+        """The tasks of the groups, and all else that is read."""
+        groups = list({id(group): group for group in self.of.values()}.values())
+        several: dict[Hashable, tuple[Hashable, int]] = {}  # where a value is that is one of several
+        named: list[tuple[_Group, Hashable, list[Hashable]]] = []
+        for group in reversed(groups):
+            group.members.sort(key=self.order.__getitem__)
+            outs = group.members[-1:] if len(group.members) == 1 else self.outs(group)
+            key = outs[0] if outs else group.members[-1]
+            if len(outs) > 1:
+                first = outs[0]
+                name, *place = first if isinstance(first, tuple) else (first,)
+                key = (f"{name}-and-{blake2b(repr(outs).encode(), digest_size=8).hexdigest()}", *place)
+                several |= {out: (key, number) for number, out in enumerate(outs)}
+            named.append((group, key, outs))
+        copied = self._copied(groups)
+        found: dict[Any, Any] = {key: task for key, task in self.tasks.items() if key not in self.of}
+        for group, key, outs in named:
+            found[key] = self._task(group, key, outs, several, copied, found)
+        for key, (whole, number) in several.items():
+            if key in self.shown or any(one not in self.of for one in self.readers.get(key, ())):
+                found[key] = Task(key, worker.take, TaskRef(whole), number)
+        read = {other for task in found.values() for other in getattr(task, "dependencies", ())}
+        unread = {key for key in self.constants if key not in read and key not in self.shown}
+        return {key: task for key, task in found.items() if key not in unread}
+
+    def _copied(self, groups: Iterable[_Group]) -> dict[Hashable, Any]:
+        """Constants that are put into the tasks that read them."""
+        times: Counter[Hashable] = Counter()
+        for group in groups:
+            times.update({other for key in group.members for other in self.tasks[key].dependencies & self.constants})
+        found = {}
+        for key, count in times.items():
+            value = self.tasks[key].value
+            if count <= COPIES if isinstance(value, Kernel) else count * value.nbytes <= COPIED:
+                found[key] = value
+        return found
+
+    def _task(
+        self,
+        group: _Group,
+        key: Hashable,
+        outs: list[Hashable],
+        several: Mapping[Hashable, tuple[Hashable, int]],
+        copied: Mapping[Hashable, Any],
+        found: dict[Any, Any],
+    ) -> Task:
+        """One task of several, in the order in which they run."""
+        members = [(one, self.tasks[one]) for one in group.members]
+        own = {one: number for number, one in enumerate(group.members)}
+        outside = dict.fromkeys(
+            other for _, task in members for other in task.dependencies if other not in own and other not in copied
+        )
+        if len(members) == 1 and not any(other in several for other in outside):
+            ((_, task),) = members
+            if not any(other in copied for other in task.dependencies):
+                return task
+            return Task(key, task.func, *(_constant(arg, copied) for arg in task.args))
+        places: dict[Hashable, worker.Value] = {}
+        given: dict[Hashable, int] = {}
+        codes = [other for other in outside if isinstance(getattr(self.tasks.get(other), "value", None), Kernel)]
+        if len(codes) > 1:
+            bundle = f"{codes[0]}-and-{blake2b(repr(codes).encode(), digest_size=8).hexdigest()}"
+            found.setdefault(bundle, DataNode(bundle, tuple(self.tasks[code].value for code in codes)))
+            places |= {code: worker.Value(0, number) for number, code in enumerate(codes)}
+            given[bundle] = 0
+        for other in outside:
+            if other not in places:
+                whole, item = several.get(other, (other, -1))
+                places[other] = worker.Value(given.setdefault(whole, len(given)), item)
+        places |= {one: worker.Value(len(given) + number) for one, number in own.items()}
+        steps = tuple(
+            (
+                task.func,
+                tuple(
+                    places[arg.key] if isinstance(arg, TaskRef) and arg.key in places else _constant(arg, copied)
+                    for arg in task.args
+                ),
+            )
+            for _, task in members
+        )
+        refs = map(TaskRef, given)
+        if len(outs) > 1:
+            return Task(key, worker.several_in_turn, steps, tuple(places[out].place for out in outs), *refs)
+        return Task(key, worker.in_turn, steps, *refs)
 
 
-def _is_code(task: Any) -> bool:
-    return isinstance(task, DataNode) and isinstance(task.value, Kernel)
+_ITEMS = frozenset((worker.take,))
+_VIEWS = frozenset((worker.joined_rows, worker.totals_of))
+"""What costs nothing if it is done where its result is read."""
 
 
-def _line_of(key: Hashable, task: Task, readers: Collection[Hashable], lines: Mapping[Hashable, _Line]) -> _Line | None:
-    """The line that a task becomes the first part of, if there is one."""
-    line = lines.get(next(iter(readers), None))
-    if line is None or any(lines.get(one) is not line for one in readers):
-        return None
-    return line if key in line.next else None
+def fused(
+    tasks: dict[Any, Any],
+    shown: Collection[Hashable],
+    apart: Collection[Hashable],
+    small: Collection[Hashable] = (),
+    trivial: Collection[Hashable] = (),
+) -> dict[Any, Any]:
+    """The tasks with groups of them as one task each.
+
+    Parameters
+    ----------
+    shown : keys that are results
+    apart : keys of tasks that are better not done where their result is read
+    small : keys of values of a few kilobytes
+    trivial : those of them that cost next to nothing to make
+    """
+    made = _Fusion(tasks, shown, apart, small, trivial)
+    made.lines()
+    if small:
+        for _ in range(ROUNDS):
+            if not made.joined():
+                break
+    return made.made()
+
+
+def _is_constant(task: Any) -> bool:
+    if not isinstance(task, DataNode):
+        return False
+    return isinstance(task.value, Kernel) or (isinstance(task.value, np.ndarray) and task.value.nbytes <= CONSTANT)
+
+
+def _constant(arg: Any, copied: Mapping[Hashable, Any]) -> Any:
+    return copied[arg.key] if isinstance(arg, TaskRef) and arg.key in copied else arg
 
 
 def _function(task: Task) -> Any:
@@ -101,27 +324,3 @@ def _function(task: Task) -> Any:
 
 def _is_join(task: Task) -> bool:
     return _function(task) in _JOINS
-
-
-def _together(key: Hashable, line: _Line, tasks: Mapping[Any, Any], found: dict[Any, Any]) -> Task:
-    """One task of several, in the order in which they run."""
-    places: dict[Hashable, worker.Value] = {}
-    given: list[TaskRef] = []
-    members = list(reversed(line.members.items()))
-    outside = dict.fromkeys(other for _, task in members for other in task.dependencies if other not in line.members)
-    codes = [other for other in outside if _is_code(tasks.get(other))]
-    if len(codes) > 1:
-        bundle = f"{codes[0]}-and-{blake2b(repr(codes).encode(), digest_size=8).hexdigest()}"
-        found.setdefault(bundle, DataNode(bundle, tuple(tasks[code].value for code in codes)))
-        places |= {code: worker.Value(0, number) for number, code in enumerate(codes)}
-        given.append(TaskRef(bundle))
-    for other in outside:
-        if other not in places:
-            places[other] = worker.Value(len(given))
-            given.append(TaskRef(other))
-    steps = []
-    for number, (own, task) in enumerate(members):
-        args = tuple(places[arg.key] if isinstance(arg, TaskRef) else arg for arg in task.args)
-        steps.append((task.func, args))
-        places[own] = worker.Value(len(given) + number)
-    return Task(key, worker.in_turn, tuple(steps), *given)

@@ -19,12 +19,15 @@ import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
+from parakeet_py.base.errors import ParakeetError
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.cluster.fusion import fused
 from parakeet_py.cluster.worker.given_up import GivenUp, passed_on, tried
 from parakeet_py.cluster.worker.tasks import cut
 
 SMALL = 1 << 17  # elements of a chunk that is read as it is, rather than a slice of it as a task of its own
+SMALL_VALUE = 1 << 15  # bytes that are sent along with others rather than in a task of their own
+LARGE_VALUE = 1 << 62
 SLICED = 0.5  # of a chunk: less than that is sent as a slice of its own
 
 
@@ -75,6 +78,7 @@ class Graph:
     made : how many tasks there are in all, once the arrays are there
     apart : keys of slices of chunks, which are cut out where the chunks are
     sources, doubtful : keys of tasks that may leave the call to Python; these, and all that read what they give
+    small, trivial : keys of values of a few kilobytes; those of them that cost next to nothing to make
     """
 
     def __init__(self, function: str, token: str) -> None:
@@ -86,6 +90,8 @@ class Graph:
         self.doubtful: set[Hashable] = set()
         self.sources: list[Hashable] = []
         self._count = 0
+        self.small: set[Hashable] = set()
+        self.trivial: set[Hashable] = set()
         self.apart: set[Hashable] = set()
         self._slices: dict[Any, Hashable] = {}
         self._numbers = itertools.count()  # of slices: a key never means another one
@@ -95,9 +101,14 @@ class Graph:
         self._count += 1
         return f"{self.function}-{kind}-{self.token}-{self._count}"
 
-    def add(self, key: Hashable, function: Any, *args: Any, gives_up: bool = False) -> Hashable:
-        """One task, which may have to leave the call to Python if it `gives_up`; gives its key."""
+    def add(
+        self, key: Hashable, function: Any, *args: Any, gives_up: bool = False, nbytes: int = LARGE_VALUE
+    ) -> Hashable:
+        """One task, which may have to leave the call to Python if it `gives_up`, and gives at most `nbytes`, as far as
+        that is known; gives its key."""
         task = Task(key, function, *args)
+        if nbytes <= SMALL_VALUE:
+            self.small.add(key)
         if gives_up or (self.doubtful and not self.doubtful.isdisjoint(task.dependencies)):
             self.doubtful.add(key)
             if gives_up:
@@ -105,6 +116,10 @@ class Graph:
             task = Task(key, tried if gives_up else passed_on, function, *args)
         self.tasks[key] = task
         return key
+
+    def bytes_of(self, keys: Iterable[Hashable]) -> int:
+        """What tasks give that are known to give little: nothing to speak of; else a large number."""
+        return 0 if self.small.issuperset(keys) else LARGE_VALUE
 
     def add_plain(self, key: Hashable, function: Any, *args: Any) -> Hashable:
         """One task that knows what to do with values that others have given up; gives its key."""
@@ -118,7 +133,20 @@ class Graph:
         return key
 
     def read(self, array: Any) -> None:
-        """Tasks read chunks of a Dask array."""
+        """Tasks read chunks of a Dask array.
+
+        Raises
+        ------
+        ParakeetError
+            They were on a cluster whose client is closed.
+        """
+        for layer in array.dask.layers.values():
+            first = next(iter(layer.values()), None) if isinstance(layer, MaterializedLayer) else None
+            if _is_future(first) and getattr(getattr(first, "client", None), "status", "") == "closed":
+                raise ParakeetError(
+                    f"chunks that {self.function} reads were computed by a Client of Dask's that is closed: "
+                    "make the array again, and call the function before the Client is closed"
+                )
         self.inputs[array.name] = array
 
     def slice(self, key: Hashable, shape: Sequence[int], bounds: tuple[tuple[int, int], ...]) -> Hashable | None:
@@ -151,7 +179,7 @@ class Graph:
         reached = self.ancestors(shown)
         self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
         with put_off():
-            self.tasks = fused(self.tasks, shown, self.apart)
+            self.tasks = fused(self.tasks, shown, self.apart, self.small, self.trivial)
         needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
         layers: dict[str, dict[Any, Any]] = {}
         for keys, _, _ in wanted:

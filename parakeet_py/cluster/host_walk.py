@@ -213,7 +213,7 @@ class HostWalk:
     def lazy(self, kind: Scalar, name: str, function: Any, *args: Any) -> LazyScalar:
         """A scalar that a task gives."""
         doubt = name.endswith("_checked") or (name == "check" and is_failure_for_python(args[0]))
-        key = self.graph.add((self.graph.prefix(name),), function, *map(given, args), gives_up=doubt)
+        key = self.graph.add((self.graph.prefix(name),), function, *map(given, args), gives_up=doubt, nbytes=16)
         return LazyScalar(key, kind.dtype, kind.python)
 
     # ---- statements --------------------------------------------------------------------------------------------------

@@ -102,7 +102,11 @@ class Joins:
                 group[0]
                 if len(group) == 1
                 else self.graph.add(
-                    (prefix, *place, level, number), tasks.combined, TaskRef(kernel_key), *map(TaskRef, group)
+                    (prefix, *place, level, number),
+                    tasks.combined,
+                    TaskRef(kernel_key),
+                    *map(TaskRef, group),
+                    nbytes=self.graph.bytes_of(group),
                 )
                 for number, group in enumerate(groups)
             ]
@@ -122,7 +126,13 @@ class Joins:
             several[place] = [key]
             if len(outs) > 1:
                 several[place] = [
-                    self.graph.add((f"{prefix}-{number}", *place), tasks.take, TaskRef(key), number)
+                    self.graph.add(
+                        (f"{prefix}-{number}", *place),
+                        tasks.take,
+                        TaskRef(key),
+                        number,
+                        nbytes=self.graph.bytes_of((key,)),
+                    )
                     for number in range(len(outs))
                 ]
         return self._side_by_side(several, kept)
@@ -197,6 +207,7 @@ class Joins:
             view,
             TaskRef(total),
             *inputs.refs(),
+            nbytes=root.nbytes,
         )
         root.cut(tuple((extent,) for extent in root.shape))
         root.keys = {(0,) * len(root.shape): key}

@@ -15,6 +15,7 @@ Everything else is one task, which needs all that the region reads in one place:
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from dask._task_spec import TaskRef
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.types import Array, itemsize
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Place, Root, box_of
+from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
 from parakeet_py.cluster.grid import Shaped, Space, Target, boundaries, targets_of
 from parakeet_py.cluster.joins import Joins
 from parakeet_py.cluster.planned_call import PlannedCall
@@ -38,7 +40,7 @@ from parakeet_py.hybrid.partition.block_parts import any_order, private_identity
 from parakeet_py.hybrid.partition.fission import may_fail
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import Function, Var
+from parakeet_py.typed_ir.ir import Function, Var, dtype_of
 
 
 def run_region(call: PlannedCall, region: Region, values: Mapping[Var, Any]) -> list[Any]:
@@ -259,12 +261,14 @@ class RegionTasks:
             counts = tuple([hi - lo for lo, hi in bounds])
             key: Hashable = (prefix, *place) if place else (prefix,)
             code = TaskRef(kernel_key)
-            self.graph.add(
-                key, tasks.run_part, code, common, los, counts, tuple(specs), *inputs.refs(), gives_up=gives_up
-            )
+            nbytes = self._bytes(function, filled, counts, specs)
+            given = common, los, counts, tuple(specs), *inputs.refs()
+            self.graph.add(key, tasks.run_part, code, *given, gives_up=gives_up, nbytes=nbytes)
+            if isinstance(self.region.op, ir.Map) and nbytes <= SMALL_VALUE:
+                self.graph.trivial.add(key)
             if raises:
                 self.call.may_raise.append(key)
-            keys = self._several(key, prefix, place, count)
+            keys = self._several(key, prefix, place, count, nbytes)
             stored = [(root, spec) for root, spec in zip(roots, specs, strict=True) if spec.written]
             split = count - len(stored)
             for (root, spec), own in zip(stored, keys[split:], strict=True):
@@ -273,13 +277,29 @@ class RegionTasks:
         stores.finish()
         return made
 
-    def _several(self, key: Hashable, prefix: str, place: Place, count: int) -> list[Hashable]:
+    def _bytes(
+        self, function: Function, filled: Sequence[str], counts: Sequence[int], specs: Sequence[WindowSpec]
+    ) -> int:
+        """How much a task gives at most, of an operator; a large number if that is not known."""
+        op = self.region.op
+        if not isinstance(op, ir.PARALLEL):
+            return LARGE_VALUE
+        size = sum(itemsize(spec.dtype) * volume(spec.box) for spec in specs if spec.written)
+        if self.private:
+            assert isinstance(op, ir.Scatter)
+            return size + self.arrays[op.target].root.nbytes
+        shape = counts[: len(op.extents)] if isinstance(op, ir.Reduce) else counts
+        each = sum(map(itemsize, filled)) + sum(itemsize(dtype_of(result)) for result in function.body.results)
+        return size + each * math.prod(shape)
+
+    def _several(self, key: Hashable, prefix: str, place: Place, count: int, nbytes: int) -> list[Hashable]:
         """The keys of each of a task's results."""
         if count == 1 or (self.joins.takes_tuples and count > 0):
             return [key] if count == 1 else [key, *[None] * (count - 1)]
         found = []
         for number in range(count):
-            found.append(self.graph.add((f"{prefix}-{number}", *place), tasks.take, TaskRef(key), number))
+            own = f"{prefix}-{number}", *place
+            found.append(self.graph.add(own, tasks.take, TaskRef(key), number, nbytes=nbytes))
         return found
 
     def _apart(self, stores: Stores) -> bool:

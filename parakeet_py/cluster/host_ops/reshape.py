@@ -8,6 +8,7 @@ into the new one, the old one gets its chunks.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,7 +120,9 @@ def _fill(call: Any, source: LazyArray, target: Root) -> None:
             if start < stop and key is not None:
                 pieces.append((start - first, stop - first))
                 refs.append(TaskRef(key))
-        target.keys[place] = call.graph.add((prefix, *place), tasks.joined_rows, shape, tuple(pieces), *refs)
+        nbytes = math.prod(shape) * target.itemsize
+        given = shape, tuple(pieces), *refs
+        target.keys[place] = call.graph.add((prefix, *place), tasks.joined_rows, *given, nbytes=nbytes)
 
 
 def _rows(shape: Sequence[int]) -> tuple[int, int]:

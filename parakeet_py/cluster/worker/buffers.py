@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.hybrid.plan.host_memory import empty
+
 Box = tuple[tuple[int, int], ...]
 
 
@@ -78,7 +80,7 @@ def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> n
         if rows and found.flags.aligned and not (together and not found.flags.c_contiguous):
             return found
         return np.ascontiguousarray(found).reshape(found.shape)
-    made = np.empty([hi - lo for lo, hi in box], spec.dtype)
+    made = empty([hi - lo for lo, hi in box], spec.dtype)
     for place, inner, at in spec.pieces:
         target = tuple(slice(lo - first, hi - first) for (lo, hi), (first, _) in zip(inner, box, strict=True))
         source = tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, inner, strict=True))

@@ -6,6 +6,7 @@ worker whose machine, Python or package differs compiles the function anew.
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +19,7 @@ from parakeet_py.hybrid.plan.host_parts import HostPart, MachineCode
 from parakeet_py.llvm.engine import disk_cache
 from parakeet_py.typed_ir.ir import Function
 
-FORMAT = 3  # of what travels
+FORMAT = 4  # of what travels
 MOST = 4096  # kernels that a process keeps
 
 
@@ -33,26 +34,56 @@ class Kernel:
     """
 
     def __init__(self, function: Function, config: Config, together: bool, identity: str) -> None:
-        self.function, self.config, self.together, self.identity = function, config, together, identity
+        self._part: tuple[Function, Config, MachineCode | None] | None = (function, config, None)
+        self.together, self.identity = together, identity
         self._native: HostPart | None = None
+        self._origin = FORMAT, package_key()
+        self._packed: bytes | None = None
         self._lock = threading.Lock()
+
+    @property
+    def function(self) -> Function:
+        return self._unpacked()[0]
 
     def native(self) -> HostPart:
         """The machine code, made when it is first asked for."""
         if self._native is None:
             with self._lock:
                 if self._native is None:
-                    self._native = HostPart(self.function, self.config)
+                    function, config, code = self._unpacked()
+                    self._native = HostPart(function, config, code)
         return self._native
 
+    def _unpacked(self) -> tuple[Function, Config, MachineCode | None]:
+        """The part, and its machine code if that has come from a process on such a machine.
+
+        Raises
+        ------
+        ParakeetError
+            It has come from a process with another version of the package.
+        """
+        if self._part is None:
+            if self._origin != (FORMAT, package_key()):
+                raise ParakeetError(
+                    "this worker runs another version of parakeet_py than the client: install the same one everywhere"
+                )
+            assert self._packed is not None
+            function, flags, environment, code = pickle.loads(self._packed)
+            self._part = function, Config(**flags), code if environment == disk_cache.digest() else None
+        return self._part
+
     def __reduce__(self) -> tuple[Any, ...]:
-        config = self.config
-        flags = {"contract": config.contract, "fastmath": config.fastmath, "check": config.check}
-        state = self.function, flags, self.together, self.identity, disk_cache.digest(), self.native().code
-        return _arrived, (FORMAT, package_key(), state)
+        if self._packed is None:
+            function, config, _ = self._unpacked()
+            flags = {"contract": config.contract, "fastmath": config.fastmath, "check": config.check}
+            self._packed = pickle.dumps((function, flags, disk_cache.digest(), self.native().code), protocol=5)
+        return _arrived, (*self._origin, self.together, self.identity, self._packed)
+
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        return "parakeet_py kernel", self.identity
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
-        return self.native()(arguments, threads_here())
+        return self.native()(arguments, threads_here(), taken_over=True)
 
 
 def package_key() -> str:
@@ -66,25 +97,20 @@ def _package_key() -> str:
 
 
 _here: dict[Any, Kernel] = {}  # kernels that have come from other processes
-# kernels that have come from other processes
 _here_lock = threading.Lock()
 
 
-def _arrived(version: int, package: str, state: tuple[Any, ...]) -> Kernel:
-    """A kernel from another process."""
-    if version != FORMAT or package != package_key():
-        raise ParakeetError(
-            "this worker runs another version of parakeet_py than the client: install the same one everywhere"
-        )
-    function, flags, together, identity, environment, code = state
-    assert isinstance(code, MachineCode)
-    known = identity, code.object_bytes  # equal code may stand for other messages
+def _arrived(version: int, package: str, together: bool, identity: str, packed: bytes) -> Kernel:
+    """A kernel from another process. It is unpacked where it is first run: the scheduler does not, and one of another
+    version fails there as a task does, rather than in the worker's communication."""
+    known = version, package, identity, packed  # machine code may have been made for another kind of machine
     with _here_lock:
         if known in _here:
             return _here[known]
-        kernel = Kernel(function, Config(**flags), together, identity)
-        if environment == disk_cache.digest():
-            kernel._native = HostPart(function, kernel.config, code)
+        kernel = Kernel.__new__(Kernel)
+        kernel._part, kernel._native, kernel._packed, kernel._lock = None, None, packed, threading.Lock()
+        kernel._origin = version, package
+        kernel.together, kernel.identity = together, identity
         if len(_here) >= MOST:
             _here.clear()
         _here[known] = kernel

@@ -16,6 +16,7 @@ from parakeet_py.cluster.worker.buffers import (
     window,
 )
 from parakeet_py.cluster.worker.kernel import Kernel
+from parakeet_py.hybrid.plan.host_memory import empty
 
 
 class Arguments(NamedTuple):
@@ -34,10 +35,18 @@ class Value(NamedTuple):
 
 def in_turn(steps: tuple[tuple[Any, tuple[Any, ...]], ...], *given: Any) -> Any:
     """Several tasks, which read what is given or what those before them have made; gives what the last one makes."""
+    return several_in_turn(steps, (len(given) + len(steps) - 1,), *given)[0]
+
+
+def several_in_turn(
+    steps: tuple[tuple[Any, tuple[Any, ...]], ...], wanted: tuple[int, ...], *given: Any
+) -> tuple[Any, ...]:
+    """Several tasks, which read what is given or what those before them have made; gives the values at some places."""
     values = list(given)
     last: dict[int, int] = {}
     for number, (_, args) in enumerate(steps):
         last |= {arg.place: number for arg in args if type(arg) is Value}
+    last |= dict.fromkeys(wanted, len(steps))
     for number, (function, args) in enumerate(steps):
         own = [
             (values[arg.place] if arg.item < 0 else values[arg.place][arg.item]) if type(arg) is Value else arg
@@ -48,7 +57,7 @@ def in_turn(steps: tuple[tuple[Any, tuple[Any, ...]], ...], *given: Any) -> Any:
         for arg in args:
             if type(arg) is Value and last[arg.place] == number:
                 values[arg.place] = None  # nothing else holds it
-    return values[-1]
+    return tuple(values[place] for place in wanted)
 
 
 def run_part(
@@ -61,7 +70,7 @@ def run_part(
 ) -> Any:
     """A part over one block: the arrays that it fills, its results, and the windows that it stores into, in order."""
     buffers = [window(spec, values, kernel.together) for spec in windows]
-    filled = [np.empty(counts, dtype) for dtype in common.filled]
+    filled = [empty(counts, dtype) for dtype in common.filled]
     free = [
         machine_view(slot, windows, buffers)
         if isinstance(slot, ViewSlot)
@@ -118,9 +127,10 @@ def scanned_after(kernel: Kernel, count: int, block: Any, *before: Any) -> Any:
     """A scanned block (its arrays, then its totals) with the totals of the blocks before it taken in."""
     arrays = [*block[:count]]
     if before:
-        arrays = [np.array(one) for one in arrays]
+        filled = [empty(one.shape, one.dtype) for one in arrays]
         totals = _several(before[0], count)
-        kernel([*arrays[0].shape, *map(_rows, totals), *arrays])
+        kernel([*arrays[0].shape, *map(_rows, totals), *arrays, *filled])
+        arrays = filled
     return arrays[0] if count == 1 else tuple(arrays)
 
 

@@ -41,7 +41,8 @@ class BlockPart:
     function : (*los of the cut axes, *counts, *filled, *free) -> results
     filled : the dtypes of the arrays that it is given to fill, whose extents are the counts
     combine : joins two partial results, if there are any
-    after : of a scan that is cut along its axis: (*counts, *totals before, *scanned) takes the totals in
+    after : of a scan that is cut along its axis: (*counts, *totals before, *scanned, *filled) fills arrays with what is
+        scanned, the totals taken in
     """
 
     function: Function
@@ -213,22 +214,23 @@ class _Maker:
         return totals
 
     def _after(self, op: ir.Scan) -> Function:
-        """Take the totals of the blocks before into every element of a scanned block."""
+        """Take the totals of the blocks before into every element of a scanned block, which fills another one."""
         rank, w = len(op.indices), Writer(self.pos)
         counts = tuple(Var("n", PYINT) for _ in range(rank))
         kinds = [dtype_of(init) for init in op.inits]
         before = tuple(Var("before", Array(kind, rank - 1) if rank > 1 else Scalar(kind)) for kind in kinds)
         scanned = tuple(Var(out.name, Array(dtype_of(out), rank)) for out in self.outs)
+        filled = tuple(Var(out.name, Array(dtype_of(out), rank)) for out in self.outs)
 
         def take_in(v: Writer, *point: Operand) -> None:
             line = [*point[: op.axis], *point[op.axis + 1 :]]
             totals = [v.load(one, *line) if isinstance(one.type, Array) else one for one in before]
             own = [v.load(array, *point) for array in scanned]
-            for array, value in zip(scanned, applied(v, op.combine, [*totals, *own]), strict=True):
+            for array, value in zip(filled, applied(v, op.combine, [*totals, *own]), strict=True):
                 v.store(array, point, value)
 
         w.map(counts, take_in)
-        return standalone(self.name, (*counts, *before, *scanned), w.block())
+        return standalone(self.name, (*counts, *before, *scanned, *filled), w.block())
 
 
 def _rank(array: Var) -> int:

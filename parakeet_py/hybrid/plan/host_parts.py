@@ -1,13 +1,14 @@
 """Parts of operators on the CPU: typed functions as machine code, called with NumPy arrays.
 
 A part is lowered and compiled like any function, so its parallel regions run on the thread pool; it has no gate, as
-only the executor calls it. What it makes itself is copied out of its memory: parts that make much are given the
-arrays to fill.
+only the executor calls it. What it makes itself is copied out of its memory, or taken over with the memory: parts that
+make much are given the arrays to fill.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from parakeet_py.base.config import Config
 from parakeet_py.base.types import Array, Scalar, Type
 from parakeet_py.hybrid.plan.failures import exception_of
+from parakeet_py.hybrid.plan.host_memory import Payload, array_in, kept_block
 from parakeet_py.imp.lower.function import lower
 from parakeet_py.llvm.codegen.module import generate, slots_in, slots_out
 from parakeet_py.llvm.engine import compiler
@@ -25,6 +27,7 @@ from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.semantics import scalar
 
+_COPIED = 1 << 14  # bytes: less is copied
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)  # lets go of the GIL
 
 
@@ -60,12 +63,12 @@ class HostPart:
         external = {name: address for name, address in found.items() if address is not None}
         self._loaded = native.load(made.object_bytes, [made.entry], external)
         self._entry = _ENTRY(self._loaded[made.entry])
-        self._free_all = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols["pk_free_all"])
+        self._free_all = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(symbols["pk_free_all"])
         self._slots = 1 + sum(slots_in(param.type) for param in self.function.params)
         self._out_slots = 1 + sum(slots_out(result.type) for result in self.function.results)
 
-    def __call__(self, args: Sequence[Any], threads: int) -> list[Any]:
-        """The results; raises what a failed check stands for."""
+    def __call__(self, args: Sequence[Any], threads: int, taken_over: bool = False) -> list[Any]:
+        """The results; large arrays are `taken_over`, or copied. Raises what a failed check stands for."""
         given, taken = np.zeros(self._slots, np.int64), np.zeros(self._out_slots, np.int64)
         slot = 0
         for param, arg in zip(self.function.params, args, strict=True):
@@ -81,14 +84,37 @@ class HostPart:
             if status:
                 raise self._failure(status, context[Context.ARGUMENTS :].view(np.int64)[:6])
             results = []
+            blocks: dict[int, Payload] | None = {} if taken_over else None
             slot = 0
             for result in self.function.results:
                 end = slot + slots_out(result.type)
-                results.append(_read(taken[slot:end], result.type))
+                results.append(self._read(taken[slot:end], result.type, context.ctypes.data, blocks))
                 slot = end
             return results
         finally:
             self._free_all(context.ctypes.data)
+
+    def _read(self, slots: np.ndarray[Any, Any], kind: Type, context: int, blocks: dict[int, Payload] | None) -> Any:
+        """A result: an array, a scalar as host code keeps it."""
+        if not isinstance(kind, Array):
+            assert isinstance(kind, Scalar)
+            return kept(np.frombuffer(slots.tobytes(), kind.dtype, 1)[0], kind.dtype)
+        block, data = int(slots[2]), int(slots[3])
+        shape, strides = tuple(slots[4 : 4 + kind.rank].tolist()), slots[4 + kind.rank :].tolist()
+        if 0 in shape:
+            return np.empty(shape, kind.dtype)
+        size = np.dtype(kind.dtype).itemsize
+        low = sum(min(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
+        high = sum(max(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True)) + size
+        packed = high - low == size * math.prod(shape)  # nothing else lies between its elements
+        memory: Any
+        if blocks is not None and block and packed and high - low >= _COPIED:
+            if block not in blocks:
+                blocks[block] = kept_block(block, context)
+            memory = array_in(blocks[block], data + low, high - low)
+            return np.ndarray(shape, kind.dtype, memory, -low, tuple(strides))
+        memory = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(data + low))
+        return np.ndarray(shape, kind.dtype, memory, -low, tuple(strides)).copy()
 
     def _failure(self, status: int, words: np.ndarray[Any, Any]) -> Exception:
         if status == OUT_OF_MEMORY:
@@ -105,21 +131,6 @@ def _fill(slots: np.ndarray[Any, Any], kind: Type, value: Any) -> None:
     assert isinstance(kind, Scalar)
     item = np.array([value], kind.dtype)
     slots.view(np.uint8)[: item.nbytes] = item.view(np.uint8)
-
-
-def _read(slots: np.ndarray[Any, Any], kind: Type) -> Any:
-    """A result: a copy of an array, a scalar as host code keeps it."""
-    if isinstance(kind, Array):
-        data, shape, strides = int(slots[3]), tuple(slots[4 : 4 + kind.rank].tolist()), slots[4 + kind.rank :].tolist()
-        if 0 in shape:
-            return np.empty(shape, kind.dtype)
-        size = np.dtype(kind.dtype).itemsize
-        low = sum(min(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
-        high = sum(max(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True)) + size
-        memory = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(data + low))
-        return np.ndarray(shape, kind.dtype, memory, -low, tuple(strides)).copy()
-    assert isinstance(kind, Scalar)
-    return kept(np.frombuffer(slots.tobytes(), kind.dtype, 1)[0], kind.dtype)
 
 
 def kept(value: Any, dtype: str) -> Any:

@@ -64,6 +64,42 @@ def test_items_of_a_tuple_are_parts() -> None:
     assert set(found) == {"d"} and same(graph, found, "d")
 
 
+def test_small_values_of_one_task_are_made_together() -> None:
+    graph: dict[Any, Any] = {}
+    for at in "01":  # labels of points, sums and counts that belong to them
+        p, labels, s, c = (name + at for name in "plsc")
+        graph |= {p: Task(p, plus, 3), labels: Task(labels, plus, TaskRef(p))}
+        graph |= {s: Task(s, plus, TaskRef(labels), TaskRef(p)), c: Task(c, plus, TaskRef(labels), 7)}
+    for t, name in zip("tu", "sc", strict=True):
+        graph[t] = Task(t, tasks.added, TaskRef(f"{name}0"), TaskRef(f"{name}1"))
+    graph["v"] = Task("v", plus, TaskRef("t"), TaskRef("u"))
+    shown = {"p0", "p1", "v"}
+    assert len(fused(graph, shown, ())) == 10
+    found = fused(graph, shown, (), {"s0", "s1", "c0", "c1", "t", "u"})
+    assert len(found) == 5 and same(graph, found, "v")
+    found = fused(graph, {"s0", "c0"}, (), {"s0", "c0"})
+    assert same(graph, found, "s0") and same(graph, found, "c0")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_graphs_drawn_at_random(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    graph: dict[Any, Any] = {}
+    for number in range(24):
+        known = list(graph)
+        read = random.choice(known, min(int(random.integers(0, 4)), len(known)), replace=False) if known else ()
+        how = (plus, tasks.added)[int(random.integers(2))] if len(read) > 1 else plus
+        graph[f"{number}"] = Task(
+            f"{number}", how, *(TaskRef(str(key)) for key in read), *([number] if how is plus else [])
+        )
+    shown = {str(key) for key in random.choice(list(graph), 5, replace=False)}
+    small = {key for key in graph if random.integers(3)}
+    trivial = {key for key in small if random.integers(2)}
+    found = fused(graph, shown, {key for key in graph if not random.integers(8)}, small, trivial)
+    for key in shown:
+        assert same(graph, found, key)
+
+
 def test_what_is_given_up_goes_through() -> None:
     def fails() -> None:
         raise OverflowError(given_up.OVERFLOW)

@@ -16,6 +16,7 @@ distributed = pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
 
 from parakeet_py import accelerate  # noqa: E402
+from parakeet_py.base.errors import ParakeetError  # noqa: E402
 
 X = np.random.default_rng(1).random((80, 30))
 
@@ -66,6 +67,60 @@ def test_rounds_keep_what_is_needed(client: Any) -> None:
     want, count = settled(line, 1e-9)
     assert steps == count == 7
     np.testing.assert_allclose(y.compute(), want)
+
+
+def test_a_client_that_is_closed() -> None:
+    local = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster, set_as_default=False) as other:
+        x = other.persist(da.from_array(X, chunks=(20, 30)))
+        x.sum().compute(scheduler=other)
+    with pytest.raises(ParakeetError, match=r"chunks that standardized reads were computed by a Client .* is closed"):
+        accelerate(standardized)(x)
+
+
+def test_what_workers_send_each_other_is_the_halo() -> None:
+    workers, rows, columns, steps = 8, 300, 500, 3
+    fast = accelerate(when="now", strict=True)(steps_of_heat)
+    halo = {}
+    for count in (workers, 8 * workers):  # weak scaling: what a border sends does not depend on how many there are
+        grid = da.zeros((rows * count, columns), chunks=(rows, columns))
+        halo[count] = fast.explain(grid, steps).device.moved
+        assert halo[count] == steps * (count - 1) * 2 * (columns - 2) * 8
+    local = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        distributed.LocalCluster(**local) as cluster,
+        distributed.Client(cluster) as other,
+    ):
+        values = np.random.default_rng(4).random((rows * workers, columns))
+        homes = sorted(cluster.scheduler.workers)
+        parts = [
+            other.scatter(part, workers=home, hash=False)
+            for part, home in zip(np.split(values, workers), homes, strict=True)
+        ]
+        chunks = [da.from_delayed(part, (rows, columns), float) for part in parts]
+        held = other.persist(fast(da.concatenate(chunks), steps))
+        distributed.wait(held, timeout=100)
+        sent = [entry for worker in cluster.workers.values() for entry in worker.transfer_incoming_log]
+        assert sum(sum(entry["keys"].values()) for entry in sent) == halo[workers]
+        last = other.compute(held[-1]).result(timeout=100)
+    np.testing.assert_array_equal(last, steps_of_heat(values, steps)[-1])
+
+
+def other_version() -> None:
+    """Let a worker take its package for another version."""
+    from parakeet_py.cluster.worker import kernel
+
+    kernel.package_key = lambda: "another"  # type: ignore[assignment]
+
+
+def test_a_worker_of_another_version() -> None:
+    local = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster, set_as_default=False) as other:
+        other.run(other_version)
+        lazy = accelerate(when="now")(standardized)(da.from_array(X, chunks=(20, 30)))
+        with pytest.raises(ParakeetError, match="another version of parakeet_py than the client"):
+            other.compute(lazy).result(timeout=100)
 
 
 def test_an_exception_of_a_worker_shows_the_users_line(client: Any) -> None:
