@@ -95,6 +95,7 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@MYPYPATH=examples $(BIN)/mypy --strict examples tests/typing
+	@$(BIN)/python scripts/readme_blocks.py build/readme.py && $(BIN)/mypy --strict --allow-untyped-defs build/readme.py
 
 $(VENV)/bin/python:
 	@if [ -z "$(PYTHON)" ]; then echo "no Python 3.11 to 3.15 found; set PYTHON=..." >&2; exit 1; fi

@@ -63,9 +63,10 @@ def main(points: int = 2_000_000, chunk: int = 250_000, workers: int = 2, rounds
         centres, counts = kmeans(lazy, middles + 0.1, rounds)
         print(kmeans.explain(lazy, middles + 0.1, rounds).device)
         start = time.perf_counter()
-        centres, counts = client.persist([centres, counts])
-        progress(centres, counts, notebook=False)
-        found, sizes = client.compute([centres, counts], sync=True)
+        persisted: Any = client.persist([centres, counts])
+        progress(*persisted, notebook=False)
+        results: Any = client.compute(persisted, sync=True)
+        found, sizes = results
         print(f"\n{rounds} rounds in {time.perf_counter() - start:.1f} s; {sizes.astype(int)} points")
     order = np.lexsort(np.round(found).T[::-1])
     print(np.round(found[order], 3))

@@ -95,6 +95,7 @@ def _specialized(function: types.FunctionType, args: tuple[Any, ...], config: se
         compiled.specialization.stored_params,
         tuple(read_source(function, one.source, args) for one in signature.hidden),
         ", ".join(map(describe_spec, signature.params)),
+        compiled.specialization.asks_writeable,
     )
 
 

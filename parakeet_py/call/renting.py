@@ -437,4 +437,5 @@ def _us(nanoseconds: float) -> str:
 
 
 def _ms(nanoseconds: float) -> str:
-    return f"{nanoseconds / 1e6:.3g} ms"
+    taken = nanoseconds / 1e6
+    return f"{taken:,.0f} ms" if taken >= 1000.0 else f"{taken:.3g} ms"

@@ -331,11 +331,7 @@ static const char *misfit(int rank, const int64_t *words, const struct array_kin
             return kind->unit[axis] ? "has more or less than one element along an axis that must have one"
                                     : "has one element along an axis that must have more (or none)";
     }
-    if (rank > 1) {
-        int64_t inner = extents[rank - 1];
-        if ((inner >= 2 && inner <= 4 ? inner : 0) != kind->inner)
-            return kind->inner ? "has another last extent" : "has a last extent of 2, 3 or 4";
-    }
+    if (kind->inner && extents[rank - 1] != kind->inner) return "has another last extent";
     int layout = is_contiguous(rank, extents, strides, kind->size, 0)   ? 'C'
                  : is_contiguous(rank, extents, strides, kind->size, 1) ? 'F'
                  : strides[rank - 1] == kind->size                      ? 'S'

@@ -66,6 +66,7 @@ class Specialized:
     stored: frozenset[int]  # leaves that are stored to
     hidden: tuple[Any, ...]
     text: str  # the types of its arguments, for messages
+    asks_writeable: bool  # does the function look whether arrays can be written to?
 
 
 @record(eq=False)

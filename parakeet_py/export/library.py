@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FunctionType
 
@@ -14,7 +13,7 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.export import link
 from parakeet_py.export.c_header import header
 from parakeet_py.export.c_source import source
-from parakeet_py.export.errors import ExportError
+from parakeet_py.export.errors import ExportError, told_of
 from parakeet_py.export.interface import ExportedSignature, Specialized, codes_of, exported
 from parakeet_py.export.objects import Names, ObjectCode, object_code
 from parakeet_py.export.python_module import python_module
@@ -136,17 +135,8 @@ def write_library(
 
 
 def _exported(number: int, one: Specialized, function: FunctionType) -> ExportedSignature:
-    with _told_of(function, one):
+    with told_of(_title(function, one)):
         return exported(number, one, parameter_names(function.__code__))
-
-
-@contextmanager
-def _told_of(function: FunctionType, one: Specialized) -> Iterator[None]:
-    """Errors say which signature cannot be exported."""
-    try:
-        yield
-    except ExportError as error:
-        raise ExportError(f"{_title(function, one)} cannot be exported: {error}") from None
 
 
 def _title(function: FunctionType, one: Specialized) -> str:

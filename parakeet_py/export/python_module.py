@@ -6,7 +6,7 @@ import builtins
 import keyword
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from types import FunctionType
 from typing import Any
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.base.types import DTYPES
-from parakeet_py.export.errors import ExportError
-from parakeet_py.export.interface import ExportedSignature
+from parakeet_py.export.errors import ExportError, told_of
+from parakeet_py.export.interface import ExportedSignature, Specialized
 from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, StaticT, Template
 from parakeet_py.signature.positional import VARARGS, VARKEYWORDS, keyword_only, parameter_names
 from parakeet_py.signature.results import (
@@ -29,6 +29,7 @@ from parakeet_py.signature.results import (
     result_offsets,
 )
 from parakeet_py.signature.specs import (
+    AS_ARRAY,
     ArraySpec,
     ListSpec,
     NoneSpec,
@@ -38,6 +39,7 @@ from parakeet_py.signature.specs import (
     TextSpec,
     TupleSpec,
     argument_slots,
+    leaves,
 )
 
 _HOLDS = 'NAME: str = ""\n'
@@ -55,7 +57,10 @@ def python_module(name: str, function: FunctionType, version: str, signatures: S
         A default, or a part of a result, is an object that a module cannot hold.
     """
     text = files("parakeet_py.export").joinpath("shipped_module.py").read_text(encoding="utf-8")
-    rows = "".join(f"    {_signature(one)},\n" for one in signatures)
+    rows = ""
+    for one in signatures:
+        with told_of(f"{function.__qualname__}({one.made.text})"):
+            rows += f"    {_signature(one)},\n"
     _, rest = text.split('"""\n', 1)
     assert all(rest.count(part) == 1 for part in (_HOLDS, _TABLE, _END))
     if keyword.iskeyword(name) or re.search(rf"^(def|class|import|.* as) {name}\b|^{name}\b", rest, re.MULTILINE):
@@ -134,20 +139,33 @@ def literal(value: Any) -> str:
 
 def _signature(one: ExportedSignature) -> str:
     made = one.made
-    specs = "".join(f"{_spec(spec)}, " for spec in made.signature.params)
-    leaves = []
+    flags = _flags(made)
+    specs = "".join(f"{_spec(spec, flags)}, " for spec in made.signature.params)
+    results = []
     for out in one.outs:
         leaf = out.leaf
-        leaves.append((leaf.kind, leaf.dtype, leaf.python, leaf.rank, leaf.view, leaf.readonly, out.slot))
+        results.append((leaf.kind, leaf.dtype, leaf.python, leaf.rank, leaf.view, leaf.readonly, out.slot))
     failures = tuple((failure.exception, failure.message, failure.formats) for failure in made.failures)
     slots, room = argument_slots(made.signature), result_offsets(made.result)[-1]
-    return f"({made.text!r}, ({specs}), {slots}, {room}, {leaves!r}, {_tree(made.result)}, {failures!r})"
+    return f"({made.text!r}, ({specs}), {slots}, {room}, {results!r}, {_tree(made.result)}, {failures!r})"
 
 
-def _spec(spec: Spec) -> str:
+def _flags(made: Specialized) -> Iterator[bool | None]:
+    """For each array among the arguments, whether it has to be one that can be written to; None: it is not looked at.
+
+    Code for arrays that can be written to takes others, too, where it does not store into them.
+    """
+    for position, leaf in enumerate(leaves(made.signature)):
+        if isinstance(leaf.spec, ArraySpec) and leaf.path[-1] != AS_ARRAY:
+            fixed = not leaf.spec.writeable or position in made.stored or made.asks_writeable
+            yield leaf.spec.writeable if fixed else None
+
+
+def _spec(spec: Spec, flags: Iterator[bool | None]) -> str:
+    """What the module looks at of an argument."""
     match spec:
         case ArraySpec():
-            return repr(("array", spec.dtype, spec.layout, spec.unit, spec.writeable, spec.inner, spec.order))
+            return repr(("array", spec.dtype, spec.layout, spec.unit, next(flags), spec.inner, spec.order))
         case ScalarSpec(dtype, python):
             return repr(("scalar", dtype, python))
         case NoneSpec():
@@ -158,7 +176,7 @@ def _spec(spec: Spec) -> str:
             except ExportError as error:
                 raise ExportError(f"it is compiled for a value that cannot be written down: {error}") from None
         case TupleSpec(items, kind):
-            return f'("items", {kind!r}, ({"".join(_spec(item) + ", " for item in items)}))'
+            return f'("items", {kind!r}, ({"".join(_spec(item, flags) + ", " for item in items)}))'
         case ListSpec(dtype):
             return repr(("numbers", dtype))
         case TextSpec():
@@ -199,12 +217,22 @@ def _template(template: Template, leaves: Sequence[str]) -> str:
         case StaticT(value):
             return f'("value", {_known(value)})'
         case ContainerT("tuple" | "list" as kind, items):
-            return f'("{kind}", ({"".join(_template(one, leaves) + ", " for one in items)}))'
+            return f'("{kind}", ({_templates(items, leaves)}))'
         case ContainerT("dict", items, keys):
-            values = "".join(_template(one, leaves) + ", " for one in items)
-            return f'("dict", {_known(tuple(keys))}, ({values}))'
+            return f'("dict", {_known(tuple(keys))}, ({_templates(items, leaves)}))'
+        case ContainerT("zipped", items, (kind,)) if kind in (tuple, list):
+            return _made(f"{kind.__name__}s_of", items, leaves)
+        case ContainerT("list_of" | "items_of" | "dict_of" | "set_of" as kind, items):
+            return _made(kind, items, leaves)
         case ContainerT(kind):
-            raise ExportError(
-                f"its result is made by Python ({kind.replace('_', ' ')}): return arrays, numbers, tuples"
-            )
+            what = kind.replace("_", " ")
+            raise ExportError(f"a part of its result is made by Python ({what}): return arrays, numbers, tuples, lists")
     raise AssertionError(template)
+
+
+def _templates(items: Sequence[Template], leaves: Sequence[str]) -> str:
+    return "".join(f"{_template(one, leaves)}, " for one in items)
+
+
+def _made(kind: str, items: Sequence[Template], leaves: Sequence[str]) -> str:
+    return f'("made", {kind!r}, ({_templates(items, leaves)}))'

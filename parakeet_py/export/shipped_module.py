@@ -76,17 +76,16 @@ def _order(array: Any, unit: Sequence[bool]) -> tuple[int, ...]:
     return () if order == tuple(range(len(unit))) else order
 
 
-def _fits(value: Any, dtype: str, layout: str, unit: tuple[bool, ...], writeable: bool, inner: int, order: Any) -> bool:
+def _fits(value: Any, dtype: str, layout: str, unit: tuple[bool, ...], writeable: Any, inner: int, order: Any) -> bool:
     """Is this an array that a signature is for?"""
     if type(value) is not np.ndarray or value.ndim != len(unit) or value.dtype != np.dtype(dtype):
         return False
     shape = value.shape
-    last = shape[-1] if len(shape) > 1 and 2 <= shape[-1] <= 4 else 0
     return bool(
         value.flags.aligned
-        and value.flags.writeable == writeable
+        and writeable in (None, value.flags.writeable)
         and tuple(extent == 1 for extent in shape) == unit
-        and last == inner
+        and (not inner or shape[-1] == inner)  # code that is made for other last extents takes any
         and _layout(value) == layout
         and (_order(value, unit) if layout in "SA" else ()) == order
     )
@@ -172,6 +171,16 @@ class _Memory:
             free(self.owner)
 
 
+_MADE: dict[str, Callable[..., Any]] = {
+    "list_of": lambda array: array.tolist(),
+    "items_of": list,
+    "dict_of": dict,
+    "set_of": set,
+    "tuples_of": lambda *columns: list(zip(*columns, strict=True)),
+    "lists_of": lambda *columns: list(map(list, zip(*columns, strict=True))),
+}
+
+
 class _Results:
     """The results of a call; each leaf is one object, however often it is part of the whole."""
 
@@ -221,6 +230,8 @@ class _Results:
             case ("rows", items, index):
                 held = self.tree(items)
                 return [held[first:end] for first, end in itertools.pairwise(self.leaf(index).tolist())]
+            case ("made", kind, items):
+                return _MADE[kind](*map(self.tree, items))
             case ("either", index, choices):
                 return self.tree(choices[int(self.leaf(index))])
         raise AssertionError(tree)
@@ -262,7 +273,7 @@ def _exception(code: int, failures: Sequence[Any]) -> Exception:
 
 def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)}"
+        return f"{value.dtype}{list(value.shape)}" + ("" if value.flags.writeable else " (read-only)")
     return type(value).__name__
 
 

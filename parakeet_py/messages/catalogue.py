@@ -658,7 +658,7 @@ def f(n):
         "not-observed",
         "Functions that explain() is asked about before their first call",
         (r".*, and no call has shown yet what it gives",),
-        "call the function with such arguments first: what is handed back has to be seen once",
+        "call it with such arguments first, under options(when='now'): what is handed back has to be seen once",
     ),
     Entry(
         "strict",

@@ -52,6 +52,16 @@ def test_the_tour_runs() -> None:
         run_block("tour.md", first, source, namespace)
 
 
+def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an emulated device, and with fewer points."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "readme"}
+    for first, _, source in blocks("../README.md"):
+        shorter = source.replace('"cpu,cuda"', '"cpu,emulated"').replace("100_000", "500")
+        run_block("../README.md", first, shorter, namespace)
+    assert "nearest.html" in {path.name for path in tmp_path.iterdir()}
+
+
 def test_the_page_on_several_devices_runs() -> None:
     namespace: dict[str, object] = {"__name__": "hybrid"}
     for first, _, source in blocks("hybrid.md"):
@@ -113,6 +123,13 @@ def test_the_site_has_every_page() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in DOCS.glob("*.md"):
-        for target in re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]*)?\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    """Also to their headings, whose names are as mkdocs and GitHub make them."""
+    pages = [*DOCS.glob("*.md"), *(DOCS.parent / name for name in ("README.md", "CONTRIBUTING.md"))]
+    for page in pages:
+        for target, heading in re.findall(r"\]\(([\w./-]*\.\w+)?(?:#([\w-]*))?\)", page.read_text()):
+            file = page.parent / target if target else page
+            assert file.exists(), f"{page.name} links to {target}"
+            if heading:
+                titles = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+                names = {re.sub(r"[^\w -]", "", one.lower()).strip().replace(" ", "-") for one in titles}
+                assert heading in names, f"{page.name} links to {target}#{heading}"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 HUES = 8  # colours of kernels, see page.css
 IN_NOTEBOOKS = ("untyped", "typed", "imp")  # those that do not ask LLVM
 _MEANING = {
-    Fate.KERNEL: "computed by a kernel, together with the other lines of its colour",
+    Fate.KERNEL: "computed by the kernels that are named, together with the other lines that name them",
     Fate.NATIVE: "runs on the calling thread",
     Fate.VIEW: "computes an address; nothing is copied",
     Fate.FOLDED: "no code of its own: known when it was compiled, or computed where its value is used",
@@ -106,7 +106,7 @@ def content(explanation: Explanation, stages: Sequence[str]) -> Element:
         _devices(explanation) if explanation.device is not None else None,
     ]
     kernels = [f"k{number + 1}: {_in_short(kernel, rates)}" for number, kernel in enumerate(made.kernels)]
-    reasons = [f"{site.text}: {site.reason}" for site in made.sites]
+    reasons = ["".join(element("i", _said_of(site)).itertext()) for site in made.sites]
     sources = element("div", [_source(one, names, kernels, reasons) for one in made.functions], class_="sources")
     columns = element("div", sources, element("div", beside, class_="beside"), class_="columns")
     return element(
@@ -132,9 +132,15 @@ class _Names:
     def links(self, lines: Iterable[LinePlace]) -> Element:
         """Links to those lines that are on the page."""
         wanted = set(lines)
-        links = [element("a", str(line[1]), href=f"#L{self.of(line)}") for line in self._names if line in wanted]
-        separated = [part for link in links for part in (", ", link)][1:]
-        return element("div", "lines " if len(links) > 1 else "line ", separated, class_="where")
+        shown = [line for line in self._names if line in wanted]
+        links: list[Child] = []
+        for _, group in itertools.groupby(enumerate(shown), key=lambda one: (one[1][0], one[1][1] - one[0])):
+            run = [line for _, line in group]  # lines of a file, one below the other
+            ends = [run[0], run[-1]] if len(run) > 2 else run
+            for place, line in enumerate(ends):
+                links.append("" if not links else "–" if place and len(run) > 2 else ", ")
+                links.append(element("a", str(line[1]), href=f"#L{self.of(line)}"))
+        return element("div", "lines " if len(shown) > 1 else "line ", links, class_="where")
 
 
 def _header(explanation: Explanation) -> Element:
@@ -157,7 +163,7 @@ def _header(explanation: Explanation) -> Element:
     return element("header", call, element("ul", [element("li", fact) for fact in facts], class_="facts"))
 
 
-def _footer(explanation: Explanation) -> Element:
+def _footer(explanation: Explanation) -> Element | None:
     storage, parts = explanation.storage, []
     if storage is not None and explanation.device is None:
         memory = [("temporary", str(one)) for one in storage.temporaries] + [
@@ -170,7 +176,7 @@ def _footer(explanation: Explanation) -> Element:
     notes = [*explanation.widened, *([f"when it pays: {explanation.decision}"] if explanation.decision else [])]
     if notes:
         parts.append(_section("Notes", element("ul", [element("li", note) for note in notes])))
-    return element("footer", parts)
+    return element("footer", parts) if parts else None
 
 
 def _count(number: int, what: str) -> str:
@@ -206,7 +212,9 @@ def _source(function: SourceFunction, names: _Names, kernels: Sequence[str], rea
 
 def _line(line: SourceLine, text: Child, name: str, kernels: Sequence[str], reasons: Sequence[str]) -> Element:
     marks = [element("a", f"k{k + 1}", href=f"#k{k + 1}", class_=f"mark hue{k % HUES}") for k in line.kernels]
-    marks += [element("a", "Python", href=f"#h{h + 1}", class_="mark handed-back") for h in line.handed_back]
+    if line.handed_back:
+        count = f"Python ×{len(line.handed_back)}" if len(line.handed_back) > 1 else "Python"
+        marks.append(element("a", count, href=f"#h{line.handed_back[0] + 1}", class_="mark handed-back"))
     tip = None
     if line.fate in _MEANING:
         said = [kernels[k] for k in line.kernels] + [reasons[h] for h in line.handed_back]
@@ -256,13 +264,20 @@ def _handed_back(sites: Sequence[OpaqueSite], names: _Names) -> Element:
     cards = []
     for number, site in enumerate(sites):
         where = lines_of_site(site)
-        title = element("h3", element("code", site.text), f": {site.reason}")
+        title = element("h3", _said_of(site))
         parts = title, names.links(where), _advice(_entry_of(site))
         cards.append(
             element("article", parts, id=f"h{number + 1}", class_="card handed-back", data_lines=names.all(where))
         )
     about = _note("The results are Python's own. Each costs a call of Python, and kernels do not reach across it.")
     return _section("Handed back to Python", about, cards)
+
+
+def _said_of(site: OpaqueSite) -> list[Child]:
+    """What is handed back, and why; once, where that is the same."""
+    if site.reason.startswith(site.text):
+        return [site.reason]
+    return [element("code", site.text), f": {site.reason}"]
 
 
 def _entry_of(site: OpaqueSite) -> Entry | None:

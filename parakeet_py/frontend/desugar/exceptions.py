@@ -38,6 +38,10 @@ from parakeet_py.frontend.source.scopes import falls_through
 from parakeet_py.frontend.syntax_walk import walk
 
 BREAKS, CONTINUES, RETURNS = -1, -2, -3  # the first `return`; others have smaller numbers
+_WORDS = {  # of statements whose classes are named otherwise
+    ast.Delete: "del", ast.ClassDef: "class", ast.AsyncFor: "async for", ast.AsyncWith: "async with",
+    ast.AsyncFunctionDef: "async def", ast.TryStar: "except*",
+}  # fmt: skip
 
 _N = TypeVar("_N", bound=ast.AST)
 _Refuse = Callable[[ast.AST, str, str], None]
@@ -205,7 +209,8 @@ class _Try:
                 return self.guard(node, loop)
             case ast.Import() | ast.ImportFrom():
                 return self.guard(node, loop)
-        self.refuse(node, f"{type(node).__name__} inside `try` cannot be accelerated", "move it out of the `try`")
+        word = _WORDS.get(type(node), type(node).__name__.lower())
+        self.refuse(node, f"a `{word}` inside `try` cannot be accelerated", "move it out of the `try`")
         return []
 
     def return_(self, value: ast.expr, node: ast.stmt, loop: ast.stmt | None) -> list[ast.stmt]:

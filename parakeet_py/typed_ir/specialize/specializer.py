@@ -119,6 +119,7 @@ class Specialization:
     assigns: bool = False  # attributes, after which exceptions may come
     module_reads: frozenset[tuple[str, str]] = frozenset()  # names of NumPy's modules, see `patches`
     shared_with_python: bool = False  # is memory stored to that Python code may go on using, or the other way round?
+    asks_writeable: bool = False  # does the function look whether arrays can be written to?
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -284,6 +285,7 @@ class Specializer(Context):
             risky,
             frozenset(self.python.module_reads),
             self.shadows.both,
+            self.arguments.asks_writeable,
         )
 
     def run(self, block: ssa.Block) -> list[Value]:

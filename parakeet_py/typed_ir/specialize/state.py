@@ -103,6 +103,7 @@ class Arguments:
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters
         self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.has_memmaps = False  # some array is a `numpy.memmap`
+        self.asks_writeable = False  # does the function look whether arrays can be written to?
 
     def spec(self, index: int) -> Spec:
         """The type of the parameter or hidden argument with this number."""

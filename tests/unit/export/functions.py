@@ -56,6 +56,11 @@ def in_order(a: Any) -> Any:
     return np.sort(a), np.unique(a), np.median(a), np.argsort(a, kind="stable"), whole
 
 
+def put_together(a: Any) -> Any:
+    pairs = [(i, x * 2) for i, x in enumerate(a) if x > 1]
+    return pairs, [[i, -i] for i in range(3)], {int(x) for x in a}, {int(x) % 5: float(x) for x in a}
+
+
 def by_name(a: Any, scale: Any = 2.0, *more: Any, shift: int = 1, kind: str = "low") -> Any:
     held = a * scale + shift
     for one in more:
@@ -116,6 +121,7 @@ CALLS: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
     views: [(_line.copy(),)],
     shared: [(9,)],
     squares: [(10,), (0,)],
+    put_together: [(_line,)],
     in_order: [(np.tile(np.array([3.0, np.nan, -1.0, 2.0]), 15),), (np.arange(60, dtype=np.int8) * 37 % 11,)],
     by_name: [(_line,), (_line, 3.0, _line, 2, 4), (_line, 1)],
     scaled: [(_line,)],

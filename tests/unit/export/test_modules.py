@@ -19,14 +19,17 @@ from parakeet_py import accelerate
 from parakeet_py.export import link
 from parakeet_py.export.c_source import memory_of
 from tests.unit.export import run_modules
-from tests.unit.export.functions import CALLS, by_name, copied, depth, power
+from tests.unit.export.functions import CALLS, by_name, copied, depth, laplace, power, summary
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.uname().machine != "x86_64" or link.compiler() is None, reason="nothing to link with"
 )
 NOT_IN_PYTHON = {power: (10, 30), depth: (100_000,)}  # ints that leave 64 bits, recursion: Python has other limits
 NAMED: dict[Callable[..., Any], list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
-    by_name: [((np.ones(3),), {"scale": 3.0}), ((np.ones(3), 2.0), {})]
+    by_name: [((np.ones(3),), {"scale": 3.0}), ((np.ones(3), 2.0), {})],
+    # Code for a long last axis takes short ones, too.
+    summary: [((np.arange(12.0).reshape(4, 3),), {}), ((np.arange(20, dtype=np.int32).reshape(10, 2),), {})],
+    laplace: [((np.arange(24.0).reshape(6, 4) ** 2,), {})],
 }
 
 
@@ -132,6 +135,13 @@ def test_other_types_are_refused_with_what_there_is(tmp_path: Path) -> None:
         function(line[:5], line[2:7])
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         function(line)
+    fixed = np.arange(5.0)
+    fixed.flags.writeable = False
+    target = np.zeros(5)
+    function(target, fixed)  # nothing is stored there
+    assert target.tolist() == [0.0, 0.0, 1.0, 2.0, 3.0]
+    with pytest.raises(TypeError, match=r"for \(float64\[5\] \(read-only\), float64\[5\]\)"):
+        function(fixed, target)
 
 
 def test_overlapping_arguments_are_a_signature(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def a_named_tuple(a: Any) -> Any:
     return Point(a.min(), a.max())
 
 
-def a_set(n: int) -> Any:
-    return set(range(n))
+def empty_lists(n: int) -> Any:
+    return [[] for _ in range(n)]
 
 
 def with_a_large_global(a: Any) -> Any:
@@ -92,7 +92,11 @@ LINE = np.arange(4.0)
             "an argsort whose order of equal elements is NumPy's choice\n    return np.argsort(a)",
         ),
         (a_named_tuple, (LINE,), "its result is an object of a class"),
-        (a_set, (4,), "its result"),
+        (
+            empty_lists,
+            (4,),
+            "empty_lists(int) cannot be exported: a part of its result is made by Python (empty lists)",
+        ),
         (with_a_large_global, (LARGE,), "LARGE is an array of 1,600,000 bytes that is no argument"),
         (stores_into_a_global, (LINE,), "it stores into TABLE, which is no argument"),
         (with_a_function, (abs, 2.0), "cannot be written down"),

@@ -40,6 +40,7 @@ def array_flag(s: Context, array: ArrayV, name: str) -> Value:
         raise s.unsupported(f"the flag {name} of arrays some of which are not aligned")
     match name:
         case "writeable" | "behaved":
+            s.arguments.asks_writeable = True
             return _known(not array.readonly)
         case "aligned":
             return _known(True)

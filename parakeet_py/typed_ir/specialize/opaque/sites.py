@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
@@ -81,7 +82,17 @@ CONTINUE = "continue"  # the operation of sites with frames
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
     """What is handed back to Python, as text: "name (line n): reason"."""
-    return tuple(f"{site.text} (line {site.line}): {site.reason}" for site in shown_sites(sites))
+    return tuple(f"{site.text} ({_place(site)}): {site.reason}" for site in shown_sites(sites))
+
+
+def _place(site: OpaqueSite) -> str:
+    """The line, for what is in a function that was inlined that of the call and its own."""
+    if len(site.trace) < 2:
+        return f"line {site.line}"
+    first, last = site.trace[0], site.trace[-1]
+    if last.filename == first.filename:
+        return f"line {first.line}, in {last.name} at line {last.line}"
+    return f"line {first.line}, in {last.name} at {'/'.join(PurePath(last.filename).parts[-2:])}:{last.line}"
 
 
 def shown_sites(sites: Iterable[OpaqueSite]) -> tuple[OpaqueSite, ...]:
