@@ -6,6 +6,9 @@ compiling methods one by one and making the class twice. `record` gives the same
 `__hash__`, `__repr__`, `__match_args__`, `dataclasses.fields` and `replace`) for a fraction of that: one compilation
 for all classes with so many fields, all other methods shared.
 
+That fields of frozen records are not assigned is what the type checker sees to. Where `PARAKEET_CHECK` is set, as in
+the tests, such assignments raise, too: records take twice as long to make then.
+
 Fields are the annotations of the class in order, after those of its bases; a default is a value, or
 `dataclasses.field(default=..., default_factory=..., init=..., repr=..., compare=...)`.
 """
@@ -14,12 +17,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
+import os
+import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
-_FIELD = dataclasses._FIELD  # type: ignore[attr-defined]
+_KIND = dataclasses._FIELD  # type: ignore[attr-defined]
 
 
 @overload
@@ -53,10 +57,8 @@ def _make(cls: type, eq: bool, frozen: bool) -> type:
     }
     for unwanted in ("__dict__", "__weakref__"):
         namespace.pop(unwanted, None)
-    if eq:  # equality and hash go through one getter of the compared fields
-        compared = [name for name, field in fields.items() if field.compare]
-        namespace["_key"] = operator.attrgetter(*compared) if compared else staticmethod(_nothing)
-        for name, method in (("__eq__", _eq), ("__hash__", _hash if frozen else None)):
+    if eq:
+        for name, method in (("__eq__", _first_eq), ("__hash__", _first_hash if frozen else None)):
             if namespace.get(name) is None:
                 namespace[name] = method
     made = type(cls)(cls.__name__, cls.__bases__, namespace)
@@ -67,17 +69,20 @@ def _make(cls: type, eq: bool, frozen: bool) -> type:
 def _field(name: str, kind: Any, namespace: Mapping[str, Any]) -> dataclasses.Field[Any]:
     default = namespace.get(name, dataclasses.MISSING)
     field: Any = default if isinstance(default, dataclasses.Field) else dataclasses.field(default=default)
-    field.name, field.type, field._field_type = name, kind, _FIELD
+    field.name, field.type, field._field_type = name, kind, _KIND
     return field  # type: ignore[no-any-return]
 
 
 def _add_init(made: type, fields: dict[str, dataclasses.Field[Any]]) -> None:
-    setters = [getattr(made, name).__set__ for name in fields]
     factories = [field.default_factory for field in fields.values()]
     makes_default = tuple(factory is not dataclasses.MISSING for factory in factories)
     ends = hasattr(made, "__post_init__")
-    init: Any = _template(makes_default, ends)(dataclasses.MISSING, *setters, *factories)
-    init.__code__ = init.__code__.replace(co_varnames=("self", *fields))
+    enforced = made.__setattr__ is _frozen
+    setters = [getattr(made, name).__set__ for name in fields] if enforced else []
+    init: Any = _template(makes_default, ends, enforced)(dataclasses.MISSING, *setters, *factories)
+    names = init.__code__.co_names
+    names = names if enforced else (*fields, *names[len(fields) :])
+    init.__code__ = init.__code__.replace(co_varnames=("self", *fields), co_names=names)
     init.__defaults__ = _defaults(made, fields)
     init.__qualname__ = f"{made.__qualname__}.__init__"
     made.__init__ = init  # type: ignore[misc]
@@ -95,14 +100,18 @@ def _defaults(made: type, fields: dict[str, dataclasses.Field[Any]]) -> tuple[An
 
 
 @functools.cache
-def _template(makes_default: tuple[bool, ...], ends: bool) -> Callable[..., Any]:
-    """What makes the `__init__` of classes of so many fields, all but the names of its parameters."""
+def _template(makes_default: tuple[bool, ...], ends: bool, enforced: bool) -> Callable[..., Any]:
+    """What makes the `__init__` of classes of so many fields, all but the names of its parameters and of the fields.
+
+    Where it is `enforced` that fields do not change, the descriptors of the slots store them.
+    """
     count = range(len(makes_default))
-    outer = ", ".join(["missing", *(f"set{k}" for k in count), *(f"make{k}" for k in count)])
-    body = [
-        f"  set{k}(self, make{k}() if a{k} is missing else a{k})" if makes_default[k] else f"  set{k}(self, a{k})"
-        for k in count
-    ]
+    setters = [f"set{k}" for k in count] if enforced else []
+    outer = ", ".join(["missing", *setters, *(f"make{k}" for k in count)])
+    body = []
+    for k in count:
+        value = f"make{k}() if a{k} is missing else a{k}" if makes_default[k] else f"a{k}"
+        body.append(f"  set{k}(self, {value})" if enforced else f"  self.{_FIELD}{k} = {value}")
     if ends:
         body.append("  self.__post_init__()")
     inner = f" def __init__({', '.join(['self', *(f'a{k}' for k in count)])}):"
@@ -112,19 +121,48 @@ def _template(makes_default: tuple[bool, ...], ends: bool) -> Callable[..., Any]
     return made
 
 
-def _nothing(self: Any) -> None:
-    return None
-
-
-def _eq(self: Any, other: Any) -> Any:
-    if type(other) is not type(self):
+_FIELD = "_field_"  # and the number of the field, in templates
+_EQ = """
+def __eq__(self, other):
+    if other.__class__ is not self.__class__:
         return NotImplemented
-    key = self._key  # an attrgetter, not a method
-    return key(self) == key(other)
+    return {self} == {other}
+"""
+_HASH = """
+def __hash__(self):
+    return hash({self})
+"""
 
 
-def _hash(self: Any) -> int:
-    return hash(self._key(self))
+def _first_eq(self: Any, other: Any) -> Any:
+    """Makes the method of a class when it is first called, as that of most never is."""
+    self.__class__.__eq__ = _of_fields(_EQ, self.__class__)
+    return self.__eq__(other)
+
+
+def _first_hash(self: Any) -> int:
+    self.__class__.__hash__ = _of_fields(_HASH, self.__class__)
+    return hash(self)
+
+
+def _of_fields(source: str, cls: type) -> Any:
+    """A method that is about the compared fields of a class, from one for all classes that have so many of them."""
+    fields = [field.name for field in dataclasses.fields(cls) if field.compare]
+    made = _method(source, len(fields))
+    names = [fields[int(name.removeprefix(_FIELD))] if _FIELD in name else name for name in made.__code__.co_names]
+    return types.FunctionType(made.__code__.replace(co_names=tuple(names)), made.__globals__)
+
+
+@functools.cache
+def _method(source: str, count: int) -> types.FunctionType:
+    def shown(name: str) -> str:
+        parts = [f"{name}.{_FIELD}{k}" for k in range(count)]
+        return f"({', '.join(parts)},)" if count != 1 else parts[0]
+
+    scope: dict[str, Any] = {}
+    exec(source.format(self=shown("self") if count else "()", other=shown("other") if count else "()"), scope)
+    made: types.FunctionType = next(one for one in scope.values() if isinstance(one, types.FunctionType))
+    return made
 
 
 def _frozen(self: Any, name: str, *value: Any) -> NoReturn:
@@ -146,4 +184,5 @@ def _setstate(self: Any, state: list[Any]) -> None:
 
 
 _METHODS = {"__repr__": _repr, "__getstate__": _getstate, "__setstate__": _setstate}
-_METHODS_OF_FROZEN = {**_METHODS, "__setattr__": _frozen, "__delattr__": _frozen}
+_ENFORCED = os.environ.get("PARAKEET_CHECK", "0") not in ("", "0")
+_METHODS_OF_FROZEN = {**_METHODS, "__setattr__": _frozen, "__delattr__": _frozen} if _ENFORCED else _METHODS

@@ -73,7 +73,8 @@ class Const:
         return isinstance(other, Const) and self.type == other.type and repr(self.value) == repr(other.value)
 
     def __hash__(self) -> int:
-        return hash((repr(self.value), self.type))
+        value = self.value
+        return hash(value) if value == value else 0  # the hash of a NaN is that of the object
 
     @property
     def whole(self) -> int:

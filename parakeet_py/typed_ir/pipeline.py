@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Set
 from dataclasses import field, replace
+from functools import cached_property
 from time import perf_counter
 from types import ModuleType
 from typing import Literal
@@ -74,11 +75,11 @@ class Pass:
     run: Callable[[Function], Function]
     after: tuple[str, ...] = ()
 
-    def has_work(self, contents: Set[type | str], changed: Set[str]) -> bool:
+    def has_work(self, contents: _Contents, changed: Set[str]) -> bool:
         """Whether it has anything to do, in a program with these contents."""
         if self.after and changed.isdisjoint(self.after):
             return False
-        return not (isinstance(self.run, _Seldom) and contents.isdisjoint(self.run.about))
+        return not (isinstance(self.run, _Seldom) and contents.found.isdisjoint(self.run.about))
 
 
 class _Seldom:
@@ -92,14 +93,17 @@ class _Seldom:
         return made
 
 
-def _contents(function: Function) -> set[type | str]:
-    """What passes may be about: the classes of operators in a function, and the names of primitives."""
-    found: set[type | str] = set()
-    for let in function.statements():
-        found.add(let.op.__class__)
-        if isinstance(let.op, Prim):
-            found.add(let.op.name)
-    return found
+class _Contents:
+    """What passes may be about."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    @cached_property
+    def found(self) -> set[type | str]:
+        """The classes of operators in a function, and the names of primitives."""
+        ops = [let.op for let in self.function.statements()]
+        return {*[op.__class__ for op in ops], *[op.name for op in ops if op.__class__ is Prim]}
 
 
 count_loops = _Seldom(counted_while, "count_loops", While)
@@ -183,7 +187,7 @@ PASSES: tuple[Pass, ...] = (
 )
 
 _NOT_EXACT = ("products",)  # which add in another order
-_COUNTED = (*PARALLEL, Matmul, Routine, Opaque, For, While, Alloc, Check)
+_COUNTED = frozenset({*PARALLEL, Matmul, Routine, Opaque, For, While, Alloc, Check})
 
 
 @record(frozen=False)
@@ -202,7 +206,7 @@ class PassReport:
 
 def count_operators(function: Function) -> Counter[str]:
     """How many `Map`s, `Reduce`s, loops, allocations, checks... a function has, at all depths."""
-    return Counter(type(let.op).__name__ for let in function.statements() if isinstance(let.op, _COUNTED))
+    return Counter([kind.__name__ for let in function.statements() if (kind := let.op.__class__) in _COUNTED])
 
 
 def run_passes(
@@ -238,7 +242,7 @@ def run_passes(
     _look(function, "specialize", config)
     if config.stop_pass != "specialize":
         changed: set[str] = set()
-        contents = _contents(function)
+        contents = _Contents(function)
         for one in PASSES:
             if one.has_work(contents, changed) and not (config.exact and one.name in _NOT_EXACT):
                 poll()
@@ -250,7 +254,7 @@ def run_passes(
                     function = version_equal_extents(function, guarded=extents == "usual")
                 if function is not before:
                     changed.add(one.name)
-                    contents = _contents(function)
+                    contents = _Contents(function)
                 if report is not None:
                     report.seconds[one.name] = perf_counter() - started
                     guarded = one.run is version_equal_extents and extents == "usual"

@@ -3,7 +3,7 @@
 LLVM's optimisation takes most of a first call, and code that is called a few times with little to do never pays for
 it. With `tiers`, the code of a signature is first made *quickly*: straight from the IR by LLVM's fast instruction
 selection, in a tenth of the time. Values are the same to the bit: where the IR leaves LLVM a choice (`contract`,
-`fastmath`, matrix products in loops), code is optimised at once. Only which of two zeros an extremum is may differ.
+`fastmath`, matrix products without BLAS), code is optimised at once. Only which of two zeros an extremum is may differ.
 
 Quick code takes several times as long to run. So it is made only if the present call has little to do
 (`typed_ir.passes.analysis.work_bound`), and its entry stub takes calls only
@@ -11,9 +11,9 @@ Quick code takes several times as long to run. So it is made only if the present
 * with ints and extents up to its `limits`: those of the first call, or `SMALL`;
 * until they have taken the nanoseconds of its `budget`, about what optimising takes.
 
-Loops that end by a condition may take long nevertheless. If the function changes nothing outside, a call that is still
-running when loops look for signals (`runtime.loop_polls`) is given up, and begun again in optimised code. Others with
-such loops are optimised at once.
+Loops that end by a condition may take long nevertheless, and recursion. If the function changes nothing outside, a call
+that is still running when these look for signals (`runtime.loop_polls`) is given up, and begun again in optimised code.
+Others with such loops, or with recursion, are optimised at once.
 
 The call that it lets pass has the code optimised, which takes its place (`Compiling.optimize`). In all, that costs at
 most about twice what optimising at once would have.
@@ -22,6 +22,7 @@ most about twice what optimising at once would have.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base import config as settings
@@ -57,8 +58,11 @@ def limits_of(compiled: Compiled, normal: Sequence[Any]) -> dict[int, int] | Non
     of_params = dict(zip(compiled.typed.params, values, strict=True))
     polls = may_restart(compiled)
     for least in (SMALL, 0):
-        if work_bound(compiled.typed, of_params, least, polls) <= MOST_WORK:
+        work = work_bound(compiled.typed, of_params, least, polls)
+        if work <= MOST_WORK:
             return {slot: max(abs(size), least) for slot, size in _sizes(compiled.signature, values)}
+        if polls and work == inf:  # there is too much to look at
+            return None
     return None
 
 
@@ -72,13 +76,19 @@ def may_restart(compiled: Compiled) -> bool:
 def _leaves_a_choice(function: imp.Function) -> bool:
     """May what LLVM does change the bits of a result?"""
     from parakeet_py.imp import ir as imp
+    from parakeet_py.llvm.runtime import blas
     from parakeet_py.typed_ir.ir import Prim, dtype_of
+
+    def rounds(dtype: str) -> bool:
+        return is_float(dtype) or is_complex(dtype)
 
     def is_free(one: imp.Statement) -> bool:
         if isinstance(one, imp.Let) and one.reassoc:
-            accumulates = isinstance(one.rhs, Prim) and one.rhs.name in ("add", "mul")
-            return accumulates and (is_float(dtype_of(one.out)) or is_complex(dtype_of(one.out)))
-        return isinstance(one, imp.Matmul)
+            return isinstance(one.rhs, Prim) and one.rhs.name in ("add", "mul") and rounds(dtype_of(one.out))
+        if isinstance(one, imp.Matmul):  # loops, where BLAS does not compute it
+            dtype = dtype_of(one.out)
+            return rounds(dtype) and (dtype not in blas.LETTERS or blas.find() is None)
+        return False
 
     bodies = [function.body, *(one.body for one in function.procedures)]
     return any(is_free(one) for body in bodies for one in imp.walk(body))

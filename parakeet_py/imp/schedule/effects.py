@@ -87,10 +87,12 @@ def _in_order(
     for statement in block.statements:
         visit(statement, shown)
         inner = blocks_of(statement)
-        again = isinstance(statement, For | While | Parallel)
-        start = shown or (again and any(shows(one) for part in inner for one in walk(part)))
-        ends = [_in_order(part, shows, visit, start) for part in inner]
-        shown = shown or any(ends) or shows(statement)
+        if inner:
+            again = not shown and isinstance(statement, For | While | Parallel)
+            start = shown or (again and any(shows(one) for part in inner for one in walk(part)))
+            ends = [_in_order(part, shows, visit, start) for part in inner]
+            shown = shown or any(ends)
+        shown = shown or shows(statement)
     return shown
 
 

@@ -44,6 +44,7 @@ class _Manager:
     def __init__(self, body: Block) -> None:
         self.owners: dict[Owner, Owner] = {}
         self.carried: set[ir.Cell] = set()  # cells that hold something before every write
+        self.used: dict[int, set[Owner]] = {}  # by statements with blocks, by `id`
         for statement in ir.walk(body):
             self.learn(statement)
 
@@ -64,15 +65,17 @@ class _Manager:
                     if counted(out.type):
                         owners[out] = out
 
-    def uses(self, statement: ir.Statement, into: set[Owner]) -> None:
+    def uses(self, statement: ir.Statement) -> set[Owner]:
         """The owners that a statement mentions, blocks included."""
         owners = self.owners
-        for place in mentioned(statement):
-            if place in owners:
-                into.add(owners[place])
-        for block in ir.blocks_of(statement):
-            for inner in block.statements:
-                self.uses(inner, into)
+        blocks = ir.blocks_of(statement)
+        if blocks and id(statement) in self.used:  # of what is inside of others each of these asks
+            return self.used[id(statement)]
+        found = {owners[place] for place in mentioned(statement) if place in owners}
+        if blocks:
+            found.update(*[self.uses(inner) for block in blocks for inner in block.statements])
+            self.used[id(statement)] = found
+        return found
 
     def block(self, block: Block, results: Sequence[Operand] = ()) -> Block:
         """Count references in one block; `results` are handed out at its end."""
@@ -90,9 +93,7 @@ class _Manager:
                             if counted(out.type):
                                 mine.add(out)
                                 last[out] = number
-                used: set[Owner] = set()
-                self.uses(statement, used)
-                for owner in used:
+                for owner in self.uses(statement):
                     last[owner] = number
         for result in results:
             if isinstance(result, Var) and result in self.owners:

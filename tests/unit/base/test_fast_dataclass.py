@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from parakeet_py.base import fast_dataclass
 from parakeet_py.base.fast_dataclass import record
 
 
@@ -78,6 +79,30 @@ def test_records_are_frozen_and_have_slots() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         del point.x
     assert not hasattr(point, "__dict__")
+
+
+def test_fields_are_stored_at_once_where_nothing_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_dataclass, "_METHODS_OF_FROZEN", fast_dataclass._METHODS)
+
+    @record
+    class Segment:
+        start: Any
+        hash: int
+        rest: list[int] = dataclasses.field(default_factory=list, compare=False)
+        length: int = 1
+
+        def __post_init__(self) -> None:
+            assert self.length >= 0
+
+    assert repr(Segment(1, 2, length=3)).endswith("Segment(start=1, hash=2, rest=[], length=3)")
+    assert Segment(1, 2, [5]) == Segment(1, 2) != Segment(1, 3)
+    assert Segment(1, 2).rest is not Segment(1, 2).rest
+    assert Segment(1, 2) != (1, 2, 1) and Segment(1, 2).__eq__(None) is NotImplemented
+    nan = float("nan")
+    assert Segment(nan, 0) == Segment(nan, 0)  # as tuples are compared
+    assert len({Segment(1, 2, [5]), Segment(1, 2), Segment(1, 2, length=0)}) == 2
+    with pytest.raises(AssertionError):
+        Segment(1, 2, length=-1)
 
 
 def test_copies() -> None:

@@ -96,7 +96,7 @@ class Ranges:
         integers = [place for place, param in enumerate(op.params) if _is_integer(param)]
         start = {place: self.of(op.inits[place]) for place in integers}
         around = {place: self.moved.get(op.inits[place]) for place in integers}  # type: ignore[arg-type]
-        guess = dict(start)
+        guess = self.guessed(op, start)
         steps: dict[int, Interval | None] = {}
         for count in range(_ROUNDS + len(integers) + 1):
             for place in integers:
@@ -119,6 +119,10 @@ class Ranges:
             if step is not None and before is not None and turns is not None:
                 low, high = min(0, step[0]) * turns, max(0, step[1]) * turns
                 self.moved[outs[place]] = (before[0], before[1] + low, before[2] + high)
+
+    def guessed(self, op: ir.For | ir.While, start: dict[int, Interval]) -> dict[int, Interval]:
+        """What the parameters of a loop are taken for at first, which holds what they begin with."""
+        return dict(start)
 
     def turns(self, op: ir.For) -> int | None:
         """The most iterations of a loop; notes the interval of its index."""

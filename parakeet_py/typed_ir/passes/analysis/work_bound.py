@@ -2,7 +2,8 @@
 
 `Ranges` gives the intervals of what loops are bounded by. Here they begin with the arguments of a call: ints, extents
 of arrays, integers in small arrays. The bound decides how well code is optimised that is about to run: it may be far
-above what is run, and is infinite for loops that end by a condition and for recursion.
+above what is run, and is infinite for loops that end by a condition and for recursion, unless these look up for
+signals.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from parakeet_py.typed_ir.passes.analysis.facts import LARGEST_EXTENT, Facts
 from parakeet_py.typed_ir.passes.analysis.intervals import FULL, Interval, hull
 from parakeet_py.typed_ir.passes.analysis.ranges import Ranges
 
-MOST_STEPS = 4_000
+MOST_STEPS = 10_000
 """Operators that are looked at: nested loops are gone through several times."""
 MOST_ELEMENTS = 10_000
 """Of an array that is looked into."""
@@ -37,7 +38,8 @@ def work_bound(function: ir.Function, values: Mapping[Var, Any], least: int = 0,
     ----------
     values : of the parameters: numbers, and whatever has the `shape` of an array
     least : ints and extents that are smaller may be as large in the calls that are bounded
-    polls : loops of unknown length look up, and end if they take long: what comes between two iterations is bounded
+    polls : loops of unknown length and recursion look up, and end if they take long: what comes between two iterations
+        or calls is bounded
     """
     if not polls and any(isinstance(let.op, ir.While) for let in function.statements()):
         return inf
@@ -58,7 +60,7 @@ def work_bound(function: ir.Function, values: Mapping[Var, Any], least: int = 0,
 
 
 class _Unbounded(Exception):
-    """A loop or recursion is of unknown length, or there is too much to look at."""
+    """A loop or recursion is of unknown length, and does not look up, or there is too much to look at."""
 
 
 class _Work(Ranges):
@@ -82,6 +84,7 @@ class _Work(Ranges):
         own = {one.name: one for one in function.procedures}
         self.procedures: dict[str, ir.Function] = own if caller is None else caller.procedures
         self.work: float = 0
+        self.settled: dict[int, dict[int, Interval]] = {}  # what loops have settled on, by `id`
 
     def whole(self) -> float:
         self.block(self.function.body)
@@ -134,6 +137,8 @@ class _Work(Ranges):
         above: _Work | None = self
         while above is not None:
             if above.function is callee:
+                if self.polls:  # recursion looks up, too: what comes between two calls is bounded
+                    return 1
                 raise _Unbounded
             above = above.caller
         given = zip(callee.params, args, strict=True)
@@ -160,6 +165,12 @@ class _Work(Ranges):
         for place in arrays:
             self.extents[outs_[place]] = self.shape_of(op.params[place])
         self.work = before + self.counted(self.turns(op) if isinstance(op, ir.For) else None) * self.work
+
+    def guessed(self, op: ir.For | ir.While, start: dict[int, Interval]) -> dict[int, Interval]:
+        """Loops in loops are evaluated again and again, each time for more: what held before is held again at once."""
+        before = self.settled.get(id(op), start)
+        guess = self.settled[id(op)] = {place: hull(begins, before[place]) for place, begins in start.items()}
+        return guess
 
     def counted(self, turns: int | None) -> int:
         """The iterations of a loop that count."""

@@ -5,6 +5,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.call.dispatch import tiers
+from parakeet_py.llvm.runtime import blas
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +67,11 @@ def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
+def fill(x, k):
+    x[k] = k
+    return k if k + 1 == len(x) else fill(x, k + 1)
+
+
 def row_lengths(starts):
     count = 0
     for k in range(len(starts) - 1):
@@ -77,7 +83,7 @@ def row_lengths(starts):
 @pytest.mark.parametrize(
     ("function", "args"),
     [
-        (fib, (7,)),
+        (fill, (np.zeros(4), 0)),
         (total, (np.ones(2_000_000), 2_000_000)),
         (row_lengths, (np.array([0, 3, 10_000_000]),)),
     ],
@@ -180,6 +186,23 @@ def test_a_call_that_turns_out_to_be_long_is_begun_again():
         assert f(*long) == function(*long)
         assert f(*short) == function(*short)
     assert not is_quick(f)
+
+
+def test_recursion_that_turns_out_to_be_long_is_begun_again():
+    f = accelerate(fib)
+    assert f(3) == 2
+    assert is_quick(f)
+    assert f(30) == 832040  # some clock ticks
+    assert not is_quick(f)
+
+
+def test_products_are_quick_where_blas_computes_them(monkeypatch):
+    x = np.arange(12.0).reshape(3, 4)
+    for quick in (True, False):
+        f = accelerate(lambda x, y: x @ y + 1)
+        assert np.array_equal(f(x, x.T), x @ x.T + 1)
+        assert is_quick(f) is quick
+        monkeypatch.setattr(blas, "find", lambda: None)
 
 
 def test_a_call_that_may_be_long_and_changes_arguments_is_optimised_at_once():
