@@ -182,13 +182,20 @@ class _Checker:
             case ir.WarpProduct(sums, tile, left, right):
                 self.gpu_only("a product of a warp")
                 elements = [self.access(factor.array, factor.at) for factor in (left, right)]
-                if elements not in (["float16"] * 2, ["float32"] * 2) or len(sums) != 4 * tile.rows * tile.columns:
-                    self.fail(f"no product of {elements} in {len(sums)} sums")
-                if tile.columns % 2 or tile.depth % 16:
-                    self.fail(f"no such tile: {tile}")
+                double = elements == ["float64"] * 2
+                if not (double or elements in (["float16"] * 2, ["float32"] * 2)):
+                    self.fail(f"no product of {elements}")
+                if len(sums) != 4 * tile.rows * tile.columns or tile.columns % 2 or tile.depth % (8 if double else 16):
+                    self.fail(f"no such tile: {tile} in {len(sums)} sums")
                 for cell in sums:
-                    if not _is_scalar(cell, "float32"):
-                        self.fail(f"{cell!r} is no float32 cell")
+                    if not _is_scalar(cell, "float64" if double else "float32"):
+                        self.fail(f"{cell!r} is no cell for sums of {elements[0]}")
+            case ir.CopyRun(target, at, source, place, _):
+                self.gpu_only("a copy to shared memory")
+                if self.access(target, at) != self.access(source, (place,)) or len(at) != 3:
+                    self.fail(f"{source!r} is copied to {target!r}")
+            case ir.CopyGroup() | ir.CopyWait():
+                self.gpu_only("a group of copies")
             case ir.Launch():
                 self.host_only("a launch")
             case ir.Check(_, failure, _, order):

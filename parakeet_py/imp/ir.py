@@ -439,9 +439,40 @@ class Barrier:
 
 
 @record
+class CopyRun:
+    """A thread begins to copy neighbouring elements, 16 bytes, to shared memory: from `place` of `source` to (slice,
+    line, element) of `target`, where only a `WarpProduct` finds them; zeros if they are not `there`. They have arrived
+    when the thread has come to a `CopyWait` for them."""
+
+    TEXT = "copy 16 bytes of {source}[{place}] to {target}[{at}] where {there}"
+
+    target: Writes
+    at: Indices
+    source: Reads
+    place: Index
+    there: Truth
+
+
+@record
+class CopyGroup:
+    """The copies that a thread has begun since the last one are a group."""
+
+    TEXT = "group copies"
+
+
+@record
+class CopyWait:
+    """The thread waits for all its groups of copies but the last `left` ones."""
+
+    TEXT = "wait for copies but {left} groups"
+
+    left: int
+
+
+@record
 class WarpFactor:
-    """A factor of a `WarpProduct`: an array in shared memory, whose last axis is the shared one (`along`) or whose last
-    but one is, and where in it the tile begins."""
+    """A factor of a `WarpProduct`: slices in shared memory that `CopyRun` has filled, as (slice, line, element), whose
+    last axis is the shared one (`along`) or whose last but one is, and where in it the tile begins."""
 
     array: Reads
     at: Indices
@@ -451,7 +482,7 @@ class WarpFactor:
 @record
 class WarpTile:
     """Extents of a `WarpProduct`: so many times 16 rows and 8 columns (an even number of times), and elements of depth
-    (a multiple of 16)."""
+    (a multiple of 16; of float64, of 8)."""
 
     rows: int
     columns: int
@@ -460,9 +491,9 @@ class WarpTile:
 
 @record
 class WarpProduct:
-    """A GPU warp multiplies two matrices of float16, or of float32 with the bits of TF32, and adds to `sums`, float32.
-    Each lane has four places of every 16 x 8 (in C order): rows lane // 4 and 8 below, columns lane % 4 * 2 and the
-    next. All threads of the warp take part."""
+    """A GPU warp multiplies two matrices of float16, of float32 rounded to TF32, or of float64, and adds to `sums`,
+    float32 (of float64: float64). Each lane has four places of every 16 x 8 (in C order): rows lane // 4 and 8 below,
+    columns lane % 4 * 2 and the next. All threads of the warp take part."""
 
     sums: tuple[WrittenCell, ...]
     tile: WarpTile
@@ -501,6 +532,9 @@ Statement = (
     | Clock
     | Grid
     | Barrier
+    | CopyRun
+    | CopyGroup
+    | CopyWait
     | WarpProduct
     | Launch
 )

@@ -35,8 +35,9 @@ from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionTex
 from parakeet_py.llvm.codegen.control import emit_block
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.engine.host_info import HostInfo
+from parakeet_py.ptx.kernels import slices
 from parakeet_py.ptx.kernels.atomics import BITS, SCOPE, atomic, call
-from parakeet_py.ptx.kernels.warp_products import warp_product
+from parakeet_py.ptx.kernels.warp_products import uses_tensor_cores, warp_product
 from parakeet_py.ptx.libdevice import call as libdevice_call
 from parakeet_py.ptx.outline import Kernel
 from parakeet_py.typed_ir.ir import Var, dtype_of
@@ -86,6 +87,7 @@ def kernel_ir(
         at_once=kernel.at_once,
         narrow=narrow,
         parts=parts,
+        aligned=aligned,
     )
     f = FunctionText(module)
     scope = Scope(unit, f)
@@ -108,7 +110,7 @@ def kernel_ir(
         f.effect("ret void")
     scope.aliases.finish()
     limits = f'"nvvm.maxntid"="{kernel.threads // parts}"'
-    if any(isinstance(statement, ir.WarpProduct) for statement in ir.walk(kernel.function.body)):
+    if any(uses_tensor_cores(host, statement) for statement in ir.walk(kernel.function.body)):
         limits += f' "nvvm.minctasm"="{TENSOR_BLOCKS}"'
     module.define(
         f,
@@ -201,6 +203,7 @@ class KernelUnit(Unit):
     at_once: bool = False
     narrow: bool = False
     parts: int = 1
+    aligned: bool = False
 
     def attributes(self, f: FunctionText) -> str:
         return "nounwind"
@@ -294,6 +297,12 @@ class KernelUnit(Unit):
             case ir.Barrier("warp"):
                 name = f.module.declare("void", "llvm.nvvm.bar.warp.sync", "i32", "convergent nounwind")
                 f.effect(f"call void {name}(i32 -1)")
+            case ir.CopyRun():
+                slices.copy_run(scope, statement, self.aligned)
+            case ir.CopyGroup():
+                slices.copy_group(scope)
+            case ir.CopyWait(left):
+                slices.copy_wait(scope, left)
             case ir.WarpProduct():
                 lane = f.value(f"zext i32 {self.lane(f, 'lane')} to i64")
                 f.bounds[lane] = 0

@@ -2,10 +2,10 @@
 
 Fragments are those of `mma.sync` in the PTX manual. Of float16, four 8 x 8 matrices at a time are read by `ldmatrix`,
 for which every lane has the address of one of their 32 rows; matrices that lie along the other axis are turned by it.
-Of float32, which counts as TF32 here, every lane reads its elements.
+Of float32, which is rounded to TF32 here, and of float64 every lane reads its elements.
 
-GPUs before sm_80 have tensor cores for float16 that multiply half as deep, and none for TF32: there each lane computes
-the same elements one after the other.
+GPUs before sm_80 have tensor cores for float16 that multiply half as deep, and none for other floats: there each lane
+computes the same elements one after the other. From sm_90 on there are instructions four times as large for float64.
 """
 
 from __future__ import annotations
@@ -13,27 +13,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from parakeet_py.base.types import itemsize
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen import arrays
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, SUFFIX
 from parakeet_py.llvm.codegen.scope import Scope
+from parakeet_py.llvm.engine.host_info import HostInfo
+from parakeet_py.ptx.kernels import slices
 from parakeet_py.ptx.kernels.atomics import call
 from parakeet_py.typed_ir.ir import dtype_of
 
 _FOUR = "{i32, i32, i32, i32}"
-_SUMS = "{float, float, float, float}"
 
 
 def warp_product(scope: Scope, lane: str, product: ir.WarpProduct) -> None:
     """Print a product; `lane` is the number of the lane, an i64."""
-    f, tile = scope.f, product.tile
-    architecture = int(f.module.host.cpu.removeprefix("sm_"))
+    tile = product.tile
+    architecture, dtype = slices.architecture(scope.f.module.host), dtype_of(product.left.array)
     sums = [_value(scope, cell) for cell in product.sums]
-    if dtype_of(product.left.array) == "float16":
-        warp: _Warp = _Halves(scope, lane, product, architecture >= 80)
-    elif architecture >= 80:
+    warp: _Warp
+    if dtype == "float16":
+        warp = _Halves(scope, lane, product, architecture >= 80)
+    elif architecture < 80:
+        warp = _OneByOne(scope, lane, product)
+    elif dtype == "float32":
         warp = _Singles(scope, lane, product)
     else:
-        warp = _OneByOne(scope, lane, product)
+        warp = _Doubles(scope, lane, product, architecture >= 90)
     for start in range(0, tile.depth, warp.step):
         left = [warp.left(row, start) for row in range(tile.rows)]
         right = warp.right(start)
@@ -43,6 +48,13 @@ def warp_product(scope: Scope, lane: str, product: ir.WarpProduct) -> None:
                 sums[place : place + 4] = warp.multiply(left[row], right[column], sums[place : place + 4])
     for cell, value in zip(product.sums, sums, strict=True):
         scope.write(cell, value)
+
+
+def uses_tensor_cores(host: HostInfo, statement: ir.Statement) -> bool:
+    """Whether a statement is a product by tensor cores, on this GPU."""
+    if not isinstance(statement, ir.WarpProduct):
+        return False
+    return slices.architecture(host) >= 80 or dtype_of(statement.left.array) == "float16"
 
 
 def _value(scope: Scope, cell: ir.Cell) -> str:
@@ -75,20 +87,27 @@ class _Warp(ABC):
     def address(self, factor: ir.WarpFactor, deep: str, other: str) -> str:
         """The address of an element, so far along the shared axis and along the other one from where the tile is."""
         f, scope = self.f, self.scope
-        *leading, first, second = (scope.scalar(index) for index in factor.at)
+        stage, first, second = (scope.scalar(index) for index in factor.at)
         more = (other, deep) if factor.along else (deep, other)
-        places = [f.add(one, offset) for one, offset in zip((first, second), more, strict=True)]
-        return arrays.address(f, scope.array(factor.array), [*leading, *places])
+        line, element = (f.add(one, offset) for one, offset in zip((first, second), more, strict=True))
+        return slices.address(scope, scope.array(factor.array), stage, line, element)
 
-    def unpacked(self, kind: str, found: str) -> list[str]:
-        return [self.f.value(f"extractvalue {kind} {found}, {number}") for number in range(4)]
+    def unpacked(self, kind: str, found: str, count: int = 4) -> list[str]:
+        return [self.f.value(f"extractvalue {kind} {found}, {number}") for number in range(count)]
 
     def mma(self, name: str, given: str, sums: Sequence[str]) -> list[str]:
         """A product by tensor cores; `given` are the factors, with their types."""
-        types = ", ".join(argument.rsplit(" ", 1)[0] for argument in given.split(", "))
-        function = self.f.module.declare(_SUMS, name, f"{types}, float, float, float, float", "")
-        added = ", ".join(f"float {value}" for value in sums)
-        return self.unpacked(_SUMS, self.f.value(f"call {_SUMS} {function}({given}, {added})"))
+        kinds = [self.kind] * len(sums)
+        types = [argument.rsplit(" ", 1)[0] for argument in given.split(", ")]
+        result = f"{{{', '.join(kinds)}}}"
+        function = self.f.module.declare(result, name, ", ".join([*types, *kinds]), "")
+        added = ", ".join(f"{self.kind} {value}" for value in sums)
+        return self.unpacked(result, self.f.value(f"call {result} {function}({given}, {added})"), len(sums))
+
+    @property
+    def kind(self) -> str:
+        """The type of sums, as LLVM calls it."""
+        return "double" if dtype_of(self.product.left.array) == "float64" else "float"
 
 
 class _Halves(_Warp):
@@ -141,14 +160,15 @@ class _Halves(_Warp):
         return [*sums]
 
 
-class _Singles(_Warp):
-    """float32 as TF32."""
+class _Elements(_Warp):
+    """Floats of 32 and 64 bits, of which lanes read one at a time; every fourth along the shared axis."""
 
     step = 8
 
     def element(self, factor: ir.WarpFactor, deep: str, other: str) -> str:
         place = self.f.pointer(self.address(factor, deep, other))
-        return call(self.f, f"load float, {place}, align 4")
+        dtype = dtype_of(factor.array)
+        return call(self.f, f"load {LLVM_TYPE[dtype]}, {place}, align {itemsize(dtype)}")
 
     def left(self, row: int, start: int) -> list[str]:
         f = self.f
@@ -173,13 +193,53 @@ class _Singles(_Warp):
             for column in range(self.columns)
         ]
 
+
+class _Singles(_Elements):
+    """float32, which is rounded to TF32: to nearest, halves away from zero."""
+
+    def element(self, factor: ir.WarpFactor, deep: str, other: str) -> str:
+        rounded = self.f.module.declare("i32", "llvm.nvvm.f2tf32.rna", "float", "")
+        return self.f.value(f"call i32 {rounded}(float {super().element(factor, deep, other)})")
+
     def multiply(self, left: Sequence[str], right: Sequence[str], sums: Sequence[str]) -> list[str]:
-        words = [self.f.value(f"bitcast float {value} to i32") for value in (*left, *right)]
-        return self.mma("llvm.nvvm.mma.m16n8k8.row.col.tf32", ", ".join(f"i32 {word}" for word in words), sums)
+        words = ", ".join(f"i32 {word}" for word in (*left, *right))
+        return self.mma("llvm.nvvm.mma.m16n8k8.row.col.tf32", words, sums)
 
 
-class _OneByOne(_Singles):
-    """float32 without tensor cores: the elements of two rows and two columns are multiplied one by one."""
+class _Doubles(_Elements):
+    """float64. Products are added one after the other along the shared axis, each rounded as a fused operation is, so
+    that results are those of threads without tensor cores."""
+
+    def __init__(self, scope: Scope, lane: str, product: ir.WarpProduct, large: bool) -> None:
+        super().__init__(scope, lane, product)
+        self.large = large
+
+    def multiply(self, left: Sequence[str], right: Sequence[str], sums: Sequence[str]) -> list[str]:
+        if self.large:
+            return self._at_once(left, right, sums)
+        found: list[str] = []
+        for row in (0, 1):
+            own = sums[2 * row : 2 * row + 2]
+            for half in (0, 1):
+                given = f"double {left[2 * half + row]}, double {right[half]}"
+                own = self.mma("llvm.nvvm.mma.m8n8k4.row.col.f64", given, own)
+            found += own
+        return found
+
+    def _at_once(self, left: Sequence[str], right: Sequence[str], sums: Sequence[str]) -> list[str]:
+        """LLVM has no name for this one."""
+        places = [", ".join(f"${number}" for number in group) for group in ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9))]
+        text = "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 " + ", ".join(f"{{{group}}}" for group in places)
+        text += ", {$10, $11, $12, $13};"
+        constraints = ",".join(["=d"] * 4 + ["d"] * 10)
+        kind = "{double, double, double, double}"
+        given = ", ".join(f"double {value}" for value in (*left, *right, *sums))
+        found = call(self.f, f'call {kind} asm sideeffect "{text}", "{constraints}"({given}) convergent')
+        return self.unpacked(kind, found)
+
+
+class _OneByOne(_Elements):
+    """Without tensor cores: the elements of two rows and two columns are multiplied one by one."""
 
     step = 1
 
@@ -202,8 +262,10 @@ class _OneByOne(_Singles):
         ]
 
     def multiply(self, left: Sequence[str], right: Sequence[str], sums: Sequence[str]) -> list[str]:
-        fma = self.f.module.declare("float", "llvm.fma.f32", "float, float, float", "")
+        kind = self.kind
+        name = f"llvm.fma.{SUFFIX[kind]}"
+        fma = self.f.module.declare(kind, name, f"{kind}, {kind}, {kind}", "")
         return [
-            self.f.value(f"call float {fma}(float {left[place // 2]}, float {right[place % 2]}, float {value})")
+            self.f.value(f"call {kind} {fma}({kind} {left[place // 2]}, {kind} {right[place % 2]}, {kind} {value})")
             for place, value in enumerate(sums)
         ]

@@ -30,6 +30,8 @@ from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Var
 ACROSS = 16  # threads along a side of a tile
 MANY_TILES = 264  # large tiles that occupy a GPU; fewer blocks than this share out the depth
 PART = 256  # elements of the shared axis that are worth a block of their own
+WHOLE = 16  # elements of the shared axis of which parts are multiples
+DOUBLES = 128, 64  # rows and columns that a block computes of a product of float64 on tensor cores
 RUN_BYTES = 16
 
 
@@ -65,7 +67,10 @@ def tiled_product(lo: Lowering, product: Product) -> None:
         lo.store(out, (row, column), value)
 
     def small() -> None:
-        in_parts(lo, product, SMALL.tile, lambda store, parts: _launch(lo, product, SMALL, store, parts))
+        tile = SMALL.tile, SMALL.tile
+        if product.dtype == "float64":  # parts of tensor cores, whose sums are the same, bit for bit
+            tile = DOUBLES
+        in_parts(lo, product, tile, lambda store, parts: _launch(lo, product, SMALL, store, parts))
 
     if product.dtype != "float32":
         small()
@@ -105,10 +110,10 @@ def tiled_batch(
     lo.when(large, lambda: launch(LARGE), lambda: launch(SMALL))
 
 
-def in_parts(lo: Lowering, product: Product, tile: int, launch: Callable[[Store, Operand], None]) -> None:
+def in_parts(lo: Lowering, product: Product, tile: tuple[int, int], launch: Callable[[Store, Operand], None]) -> None:
     """Launch a kernel for the tiles of a product, or one for parts of a long shared axis and one that adds them up."""
     out, rows, columns = product.out, product.rows, product.columns
-    room = lo.floor_div(Const(MANY_TILES, INT64), lo.maximum(tiles_of(lo, rows, columns, tile), ONE))
+    room = lo.floor_div(Const(MANY_TILES, INT64), lo.maximum(tiles_of(lo, rows, columns, *tile), ONE))
     parts = lo.minimum(lo.floor_div(product.depth, Const(PART, INT64)), room)
 
     def some() -> None:
@@ -138,7 +143,9 @@ def _loads_runs(product: Product) -> bool:
     """Whether loads of runs save more than it costs to find them, and to take them apart: slices of both matrices would
     be turned if both lie along the shared axis."""
     factors = factors_of(product)
-    if 2 * itemsize(product.dtype) > RUN_BYTES or all(factor.along for factor in factors):
+    if product.dtype == "float64" or 2 * itemsize(product.dtype) > RUN_BYTES:
+        return False  # of doubles tensor cores multiply matrices that lie so
+    if all(factor.along for factor in factors):
         return False
     return all(factor.dtype == product.dtype and array_type(factor.array).layout in "CF" for factor in factors)
 
@@ -160,9 +167,10 @@ def _is_multiple(lo: Lowering, count: Operand, dtype: str) -> Operand:
     return lo.compare("eq", rest, ZERO)
 
 
-def tiles_of(lo: Lowering, rows: Operand, columns: Operand, tile: int) -> Operand:
-    side = Const(tile, INT64)
-    return lo.multiply(lo.ceil_div(rows, side), lo.ceil_div(columns, side))
+def tiles_of(lo: Lowering, rows: Operand, columns: Operand, down: int, across: int | None = None) -> Operand:
+    """Tiles of `down` rows and `across` columns, or as many."""
+    tiles = Const(down, INT64), Const(down if across is None else across, INT64)
+    return lo.multiply(lo.ceil_div(rows, tiles[0]), lo.ceil_div(columns, tiles[1]))
 
 
 def _add_up(lo: Lowering, partial: Var, out: Var, parts: Operand) -> None:
@@ -186,7 +194,7 @@ def _add_up(lo: Lowering, partial: Var, out: Var, parts: Operand) -> None:
 
 def _launch(lo: Lowering, product: Product, form: _Form, store: Store, parts: Operand) -> None:
     tiles = tiles_of(lo, product.rows, product.columns, form.tile)
-    share = ONE if parts is ONE else lo.ceil_div(product.depth, parts)
+    share = share_of(lo, product.depth, parts, WHOLE)
 
     def launch(by_runs: bool) -> None:
         lines = [flat(lo, factor) if by_runs else None for factor in factors_of(product)]
@@ -198,12 +206,17 @@ def _launch(lo: Lowering, product: Product, form: _Form, store: Store, parts: Op
         launch_tiles(lo, product, name, lo.multiply(tiles, parts), parts, body)
 
     if _loads_runs(product):
-        whole = in_whole_runs(lo, product)
-        if parts is not ONE:
-            whole = lo.prim("and", whole, _is_multiple(lo, share, product.dtype), type_=BOOL)
-        lo.when(whole, lambda: launch(True), lambda: launch(False))
+        lo.when(in_whole_runs(lo, product), lambda: launch(True), lambda: launch(False))
     else:
         launch(False)
+
+
+def share_of(lo: Lowering, depth: Operand, parts: Operand, multiple: int) -> Operand:
+    """Elements of the shared axis that each part has, but for the last ones: a multiple of so many."""
+    if parts is ONE:
+        return ONE
+    whole = Const(multiple, INT64)
+    return lo.multiply(lo.ceil_div(lo.ceil_div(depth, parts), whole), whole)
 
 
 def launch_tiles(

@@ -72,7 +72,10 @@ def test_products_of_matrices_load_runs_and_fuse(dtype: str) -> None:
     a, b = rng.random((70, 1100)).astype(dtype), rng.random((1100, 40)).astype(dtype)
     text = accelerate(product).ptx(a, b)
     inner = text.split(".entry")[1]
-    assert re.search(r"ld\.shared\.v[24]", inner) and "fma.rn" in inner
+    if dtype == "f4":
+        assert re.search(r"ld\.shared\.v[24]", inner) and "fma.rn" in inner
+    else:
+        assert "cp.async" in inner and "mma.sync" in inner
     assert "fma" not in text.split(".entry")[-1]  # + 1 is not part of the product
     counters, result = profile(product, a, b)
     assert np.allclose(result, product(a, b), rtol=1e-5 if dtype == "f4" else 1e-12)
@@ -82,7 +85,7 @@ def test_products_of_matrices_load_runs_and_fuse(dtype: str) -> None:
 @pytest.mark.parametrize("orders", ["CC", "FC"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_matrices_are_loaded_by_runs(orders: str, dtype: str) -> None:
-    """Where lines are of whole runs; what comes out is the same, bit for bit."""
+    """Where lines are of whole runs, doubles for tensor cores; what comes out is the same, bit for bit."""
 
     def product(a: Any, b: Any) -> Any:
         return a @ b
@@ -97,12 +100,16 @@ def test_matrices_are_loaded_by_runs(orders: str, dtype: str) -> None:
     one_by_one, same = profile(product, wide[:, ::2], b)
     assert np.array_equal(result, same) and np.allclose(result, a @ b, rtol=1e-5)
     texts = accelerate(product).ptx(a, b).split(".entry ")[1:]
-    kernels = [text for text in texts if "_by_runs_" in text.partition("(")[0]]
+    name = {"f4": "_by_runs_", "f8": "_tensor_"}[dtype]
+    kernels = [text for text in texts if name in text.partition("(")[0]]
     assert len(kernels) == (3 if dtype == "f4" else 2)  # one and parts; of singles two sizes of tiles
-    for kernel in kernels:  # both matrices, the first slice and those ahead; of doubles a thread has two runs of each
+    for kernel in kernels:  # both matrices, the first slice and those ahead
         found = len(re.findall(r"ld\.global(?:\.nc)?\.v[24]", kernel))
-        assert found == 4 * (dtype == "f8") + 4 or ("_parts_" in kernel and found >= 3)
-        assert "ld.shared.v" in kernel and not re.search(r"ld\.shared\.b", kernel)
+        if dtype == "f4":
+            assert found == 4 or ("_parts_" in kernel and found >= 3)
+            assert "ld.shared.v" in kernel and not re.search(r"ld\.shared\.b", kernel)
+        else:  # two runs of the one, one of the other: four slices, past registers
+            assert found == 0 and kernel.count("cp.async.cg.shared.global") == 4 * 3
     assert by_runs.instructions < one_by_one.instructions
 
 

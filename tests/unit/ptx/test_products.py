@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices.calls import device_plan_of
+from parakeet_py.hybrid.devices.emulated import EmulatedDevice
+from parakeet_py.hybrid.devices.team import team_of
+from parakeet_py.hybrid.execute.execution import execute
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.ptx.skeletons import tiled_products
-from tests.ptxas import PTXAS, assemble, assembled
+from tests.ptxas import NVDISASM, PTXAS, assembled, instructions
 
 
 def product(a: Any, b: Any) -> Any:
@@ -114,21 +118,69 @@ def _tensor_kernels(plan: DevicePlan, architecture: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4"])
+@pytest.mark.parametrize("layout", ["CC", "FF", "CF", "FC"])
+def test_float64(layout: str) -> None:
+    """Products by tensor cores have the bits of those by threads, on each architecture, in parts and beyond tiles."""
+    function = accelerate(product)
+    for extents in ((16, 20, 66), (16, 528, 16)) if layout == "CF" else ((16, 20, 24),):
+        args = matrices("f8", *extents, layout)
+        args[0][1, 2], args[1][3, 4] = np.inf, np.nan
+        apart = np.zeros((extents[0], 2 * extents[1]))[:, ::2]  # with gaps: by threads
+        apart[:] = args[0]
+        with options(devices="emulated"):
+            by_threads = function(apart, args[1])
+            assert not any("tensor" in name for name in launched(function, (apart, args[1])))
+            assert np.array_equal(function(*args), by_threads, equal_nan=True)
+            assert any("tensor" in name for name in launched(function, args))
+        np.testing.assert_allclose(by_threads, product(*args), 1e-12, 1e-12)
+        if layout != "CF" or extents[1] > 50:
+            continue
+        for architecture in ("sm_75", "sm_90"):
+            device = EmulatedDevice(f"emulated:{architecture}", architecture=architecture)
+            plan = device_plan_of(function._dispatcher.compiled_for_normal(args))
+            (result,) = execute(plan, team_of(device), list(args))
+            assert np.array_equal(result, by_threads, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_kernels_for_tensor_cores(dtype: str, tmp_path: Path) -> None:
-    """Pieces of 16 bytes all the way, and what each architecture has."""
+    """Pieces of 16 bytes all the way, past registers where the architecture can, and what each has to multiply."""
     args = matrices(dtype, 64, 64, 64)
     function = accelerate(fastmath=True)(product)
     plan = device_plan_of(function._dispatcher.compiled_for_normal(args))
-    for architecture in ("sm_75", "sm_80", "sm_120") if dtype == "f2" else ("sm_75", "sm_90"):
+    targets = {"f2": ("sm_75", "sm_80", "sm_120"), "f4": ("sm_75", "sm_90"), "f8": ("sm_75", "sm_80", "sm_90")}[dtype]
+    copies = 3 * 4  # three slices of two pieces of each matrix, four of two and one of doubles
+    for architecture in targets:
         (text,) = _tensor_kernels(plan, architecture)
-        assert text.count("ld.global.nc.v4.b32") == text.count("st.shared.v4.b32") == 8
-        assert "ld.global.nc.b" not in text and ".local" not in text and ".minnctapersm 2" in text
-        shape = {"f2": "m16n8k8" if architecture == "sm_75" else "m16n8k16", "f4": "m16n8k8"}[dtype]
-        old = dtype == "f4" and architecture == "sm_75"
-        assert (f"mma.sync.aligned.{shape}.row.col.f32" in text) != old
-        if PTXAS is not None:
-            assemble([text], architecture, tmp_path)
+        old = architecture == "sm_75"
+        assert len(re.findall(r"ld\.global\.nc\.v[24]\.b(?:32|64)", text)) == (copies if old else 0)
+        assert text.count("cp.async.cg.shared.global") == (0 if old else copies)
+        assert "ld.global.nc.b" not in text and ".local" not in text
+        assert (".minnctapersm 2" in text) != (old and dtype != "f2")
+        shape = {"f2": "m16n8k8" if old else "m16n8k16", "f4": "m16n8k8.row.col.f32.tf32"}.get(
+            dtype, "m16n8k8.row.col.f64" if architecture == "sm_90" else "m8n8k4.row.col.f64"
+        )
+        assert (f"mma.sync.aligned.{shape}" in text) != (old and dtype != "f2")
+        if PTXAS is None or NVDISASM is None:
+            continue
+        code, resources = assembled(text, architecture, tmp_path)
+        ((spilled, registers),) = resources.values()
+        assert spilled == 0 and (registers <= 128 or (old and dtype != "f2"))
+        (names,) = instructions(code).values()
+        wanted = {
+            ("f2", "sm_75"): ("HMMA.1688.F32", 64),
+            ("f2", "sm_80"): ("HMMA.16816.F32", 32),
+            ("f2", "sm_120"): ("HMMA.16816.F32", 32),
+            ("f4", "sm_90"): ("HMMA.1688.F32.TF32", 32),
+            ("f8", "sm_80"): ("DMMA.884", 32),
+            ("f8", "sm_90"): ("DMMA.16x8x8", 8),
+        }.get((dtype, architecture))
+        if wanted is not None:
+            assert names.count(wanted[0]) == wanted[1]
+        if not old:
+            assert names.count("LDGSTS.E.BYPASS.128") == copies
+            assert sum(name.startswith("BAR") for name in names) == 1  # threads meet once for a slice
+            assert dtype != "f2" or sum(name.startswith("LDSM.16") for name in names) == 12
 
 
 def weighted(a: Any, b: Any) -> Any:

@@ -2,7 +2,9 @@
 
 A fragment's element i of lane l is one place of the matrix; the tables below give that place for each operand and
 shape. The product is formed in float64 and rounded once to the accumulator's type. The hardware adds products with
-fewer bits and an order of its own, so results of float16, bfloat16 and tf32 agree with it within rounding only.
+fewer bits and an order of its own, so results of float16, bfloat16 and tf32 agree with it within rounding only. Of
+float64, products are added one after the other, each by a fused operation (Fasi, Higham, Mikaitis and Pranesh,
+"Numerical behavior of NVIDIA tensor cores", 2021, find such roundings on the A100).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from parakeet_py.ptx.emulator.arithmetic import half_floats
+from parakeet_py.ptx.emulator.arithmetic import fused, half_floats
 from parakeet_py.ptx.emulator.front.kinds import Array
 
 _LANE = np.arange(32)
@@ -22,7 +24,7 @@ _GROUP, _QUAD = _LANE // 4, _LANE % 4
 def places(operand: str, shape: str, wide: bool) -> tuple[Array, Array]:
     """Row and column of each lane's elements: arrays of 32 by the number of elements.
 
-    `wide` distinguishes 32-bit elements (tf32) from 16-bit ones, which come in pairs along a row.
+    `wide` distinguishes elements of 32 and 64 bits (tf32, f64) from 16-bit ones, which come in pairs along a row.
     """
     k = int(shape.split("k")[1])
     rows: list[Array] = []
@@ -76,6 +78,15 @@ def _elements(registers: tuple[Array, ...], n: int, element: str) -> Array:
     return np.stack([c.astype(np.float64) for c in columns], 1).reshape(n // 32, 32, len(columns))
 
 
+def _fused(a: Array, b: Array, c: Array) -> Array:
+    """a @ b + c of float64, product by product."""
+    total = c.ravel()
+    for k in range(a.shape[-1]):
+        left, right = (np.ascontiguousarray(np.broadcast_to(one, c.shape)) for one in (a[..., k, None], b[:, k, None]))
+        total = fused.fma_f8(left.ravel(), right.ravel(), total, "rn")
+    return total.reshape(c.shape)
+
+
 def multiply(
     n: int,
     shape: str,
@@ -89,14 +100,14 @@ def multiply(
     m, rest = shape[1:].split("n")
     columns, k = rest.split("k")
     sizes = {"a": (int(m), int(k)), "b": (int(k), int(columns)), "c": (int(m), int(columns))}
-    wide = ab_type == "tf32"
+    wide = ab_type in ("tf32", "f64")
     whole: dict[str, Array] = {}
     for name, registers, element in (("a", a, ab_type), ("b", b, ab_type), ("c", c, cd_type)):
         row, column = places(name, shape, wide)
         matrix = np.zeros((n // 32, *sizes[name]))
         matrix[:, row, column] = _elements(registers, n, element)
         whole[name] = matrix
-    product = whole["a"] @ whole["b"] + whole["c"]
+    product = _fused(**whole) if cd_type == "f64" else whole["a"] @ whole["b"] + whole["c"]
     row, column = places("c", shape, wide)
     result = product[:, row, column].reshape(n, -1)
     if cd_type == "f64":

@@ -253,6 +253,13 @@ class Operations:
             machine.store_shared(lanes, target, kind, values, site, None)
             machine.begin_copies(lanes, target, size)
             return
+        whole = given == size
+        if bool(np.all(whole | (given == 0))):
+            loaded = machine.load_global(lanes, source, kind, count, site, np.broadcast_to(whole, (lanes.n,)))
+            values = loaded if isinstance(loaded, tuple) else (loaded,)
+            machine.store_shared(lanes, target, kind, values, site, None)
+            machine.begin_copies(lanes, target, size)
+            return
         for byte in range(size):
             step = np.uint64(byte)
             part = machine.load_global(lanes, source + step, "u1", 1, site, given > byte)
