@@ -50,6 +50,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import (
     EXIT,
     OpaqueSite,
     is_harmless,
+    is_logged,
     is_pure_site,
     may_not_go_on,
 )
@@ -343,7 +344,8 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             )
         assemble_operands, do = made[number]
         operands = assemble_operands(*args)
-        log.whole = log.whole and opaque.is_safe(site, operands)
+        logged = is_logged(site)
+        log.whole = log.whole and (not logged or opaque.is_safe(site, operands))
         lists = lists_in(site.operands, operands)
         before = list(map(contents, lists))
         try:
@@ -353,7 +355,8 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             handler, result = opaque.caught_by(site, error), Raised(error)
             if not handler:
                 raise
-        log.append((site.key, result))
+        if logged:
+            log.append((site.key, result))
         changed = list(map(contents, lists)) != before or any(
             map(differ, watched_now(compiled.function, read_late), had)
         )

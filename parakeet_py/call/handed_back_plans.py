@@ -38,12 +38,11 @@ from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarS
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
 from parakeet_py.typed_ir.specialize.opaque.purity import holds_array, is_pure
-from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, is_pure_site, makes_lists
+from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, is_logged, makes_lists
 
 MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be replayed; objects count as an eighth of it
 FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
 LOGGED = 64  # bytes that a scalar in the log counts for
-_NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
 C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
 _ARRAY = np.empty(0)
 _Word = ctypes.c_int64
@@ -71,8 +70,7 @@ class Plan:
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...], late: bool = False) -> None:
         self.site, self.types, self.late = site, types, late
         self.result = site.result
-        done_anew = not site.regular and is_pure_site(site)  # when the call is replayed
-        self.evaluated = site.operation not in _NOT_EVALUATED and not done_anew
+        self.evaluated = is_logged(site)
         self.lists = makes_lists(site) and site.operation != "same"
         kinds = [] if site.result is None else result_types(site.result)
         self.slots = site.has_flag + sum(map(slots_in, kinds))

@@ -192,7 +192,7 @@ class _Checker:
                         self.fail(f"{cell!r} is no cell for sums of {elements[0]}")
             case ir.CopyRun(target, at, source, place, _):
                 self.gpu_only("a copy to shared memory")
-                if self.access(target, at) != self.access(source, (place,)) or len(at) != 3:
+                if self.access(target, at) != self.access(source, place) or len(at) != 3:
                     self.fail(f"{source!r} is copied to {target!r}")
             case ir.CopyGroup() | ir.CopyWait():
                 self.gpu_only("a group of copies")

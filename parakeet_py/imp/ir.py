@@ -440,7 +440,7 @@ class Barrier:
 
 @record
 class CopyRun:
-    """A thread begins to copy neighbouring elements, 16 bytes, to shared memory: from `place` of `source` to (slice,
+    """A thread begins to copy neighbouring elements, 16 bytes, to shared memory: from `place` of a matrix to (slice,
     line, element) of `target`, where only a `WarpProduct` finds them; zeros if they are not `there`. They have arrived
     when the thread has come to a `CopyWait` for them."""
 
@@ -449,7 +449,7 @@ class CopyRun:
     target: Writes
     at: Indices
     source: Reads
-    place: Index
+    place: Indices
     there: Truth
 
 

@@ -44,7 +44,9 @@ def _product(op: Matmul, axes: Sequence[int], name: str) -> Division:
         starts = [bounds[cut[a]][0] if a in cut else ZERO for a in range(rank)]
         extents = [counts[cut[a]] if a in cut else w.dim(array, a) for a in range(rank)]
         assert isinstance(array.type, Array)
-        layout = array.type.layout if array.type.layout == "C" and [*cut] == [0] else "A"
+        layout = "A"
+        if array.type.layout in "CS":  # lines stay lines
+            layout = "C" if array.type.layout == "C" and [*cut] == [0] else "S"
         return w.view(array, starts, [ViewAxis(a, extents[a], ONE) for a in range(rank)], layout)
 
     left, right = some(op.left, of_left), some(op.right, of_right)

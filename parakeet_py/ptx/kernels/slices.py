@@ -54,7 +54,7 @@ def copy_run(scope: Scope, copy: ir.CopyRun, aligned: bool) -> None:
     target_array, source_array = scope.array(copy.target), scope.array(copy.source)
     stage, line, element = (scope.scalar(index) for index in copy.at)
     target = address(scope, target_array, stage, line, element)
-    source = arrays.address(f, source_array, [scope.scalar(copy.place)])
+    source = arrays.address(f, source_array, [scope.scalar(index) for index in copy.place])
     there = scope.scalar(copy.there)
     if is_asynchronous(scope) and aligned:
         name = "llvm.nvvm.cp.async.cg.shared.global.16.s"

@@ -1,12 +1,12 @@
 """Products of two matrices on tensor cores: of float16, summed in float32; of float32, where TF32 will do; of float64.
 
-A block of eight warps computes 128 x 128 of the result, of float64 128 x 64, as `WarpProduct`s. Slices of the matrices
-go from memory into shared memory by pieces of 16 bytes, as they lie, whichever axis that is along: while one is
-multiplied, the next two (of float64, three) are on their way, past registers (`slices`). Threads meet once for each
-slice: who has passed knows that the slice is there, and that all are done with the one before, whose place the next to
-be copied takes.
+A block of eight warps computes 128 x 128 of the result, of float64 128 x 64, as `WarpProduct`s; 64 x 64 where larger
+tiles would be too few to occupy a GPU. Slices of the matrices go from memory into shared memory by pieces of 16 bytes,
+as they lie, whichever axis that is along: while one is multiplied, the next two or three are on their way, past
+registers (`slices`). Threads meet once for each slice: who has passed knows that the slice is there, and that all are
+done with the one before, whose place the next to be copied takes.
 
-Matrices must lie without gaps, in lines of whole pieces; others have the kernels of `tiled_products`.
+Matrices must lie in lines of whole pieces, that begin whole pieces apart; others have the kernels of `tiled_products`.
 
 Products of float16 are exact in float32; sums are about as close to the truth as those of floats are, though hardware
 cuts off where others round. TF32 has the range of float32 and ten bits behind the point: factors are rounded to that
@@ -16,6 +16,7 @@ first, to nearest, halves away from zero. Products of float64 are added as fused
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import BOOL, INT64, Array, itemsize
@@ -24,23 +25,24 @@ from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.regions import THREADS, WARP, split32
-from parakeet_py.ptx.skeletons.product_operands import Factor, Product, flat, zero_of
+from parakeet_py.ptx.skeletons.product_operands import Factor, Product, zero_of
 from parakeet_py.ptx.skeletons.tiled_products import (
-    DOUBLES,
+    MANY_TILES,
     RUN_BYTES,
     WHOLE,
     Store,
     in_parts,
-    in_whole_runs,
     launch_tiles,
     share_of,
     tiled_product,
     tiles_of,
 )
-from parakeet_py.typed_ir.ir import Const, Operand, Var
+from parakeet_py.typed_ir.ir import Const, Operand, Stride, Var
 
 SLICE_BYTES = 64  # of a line of a slice along the shared axis
 SHARED_BYTES = 48 << 10  # of all slices of a block
+STAGES = 4  # slices that are there or on their way, if there is room for so many
+SMALL = 64  # rows and columns of small tiles
 LEAST = 16  # of each extent, from which tensor cores are worth it
 
 
@@ -67,14 +69,14 @@ class _Form:
     @property
     def stages(self) -> int:
         """Slices that have their place in shared memory."""
-        return SHARED_BYTES // (SLICE_BYTES * sum(self.tile))
+        return min(SHARED_BYTES // (SLICE_BYTES * sum(self.tile)), STAGES)
 
 
-def _form_of(product: Product) -> _Form:
+def _forms(product: Product) -> tuple[_Form, _Form]:
+    """Small and large tiles."""
     size = itemsize(product.left.dtype)
-    form = _Form(2, 4, 2, size) if product.dtype == "float64" else _Form(4, 4, 4, size)
-    assert form.tile == DOUBLES or product.dtype != "float64"
-    return form
+    large = _Form(2, 4, 2, size) if product.dtype == "float64" else _Form(4, 4, 4, size)
+    return _Form(1, 4, 2, size), large
 
 
 def lower_product(lo: Lowering, product: Product, tf32: bool) -> None:
@@ -88,7 +90,7 @@ def lower_product(lo: Lowering, product: Product, tf32: bool) -> None:
 def is_tensor_product(product: Product, tf32: bool) -> bool:
     """Whether tensor cores can compute a product, if its lines are of whole pieces."""
     factors = product.left, product.right
-    if any(array_type(factor.array).layout not in "CF" for factor in factors):
+    if any(array_type(factor.array).layout not in "CFS" for factor in factors):
         return False
     dtypes = product.dtype, {factor.dtype for factor in factors}
     known = [("float32", {"float16"}), ("float64", {"float64"})]
@@ -97,7 +99,17 @@ def is_tensor_product(product: Product, tf32: bool) -> bool:
 
 def fits(lo: Lowering, product: Product) -> Operand:
     """Whether lines of both matrices are of whole pieces, and it is worth it."""
-    found = in_whole_runs(lo, product)
+    found: Operand = Const(True, BOOL)
+    for factor in (product.left, product.right):
+        kind = array_type(factor.array)
+        wholes = [
+            lo.multiply(lo.extent(factor.array, 0 if kind.layout == "F" else 1), Const(itemsize(kind.dtype), INT64))
+        ]
+        if kind.layout == "S":
+            wholes.append(lo.let("stride", INT64, Stride(factor.array, 0)))
+        for whole in wholes:
+            rest = lo.prim("and", whole, Const(RUN_BYTES - 1, INT64))
+            found = lo.prim("and", found, lo.compare("eq", rest, ZERO), type_=BOOL)
     for extent in (product.rows, product.columns, product.depth):
         found = lo.prim("and", found, lo.compare("ge", extent, Const(LEAST, INT64)), type_=BOOL)
     return found
@@ -106,19 +118,29 @@ def fits(lo: Lowering, product: Product) -> Operand:
 def tensor_product(lo: Lowering, product: Product) -> None:
     """out = left @ right for matrices that fit."""
 
-    form = _form_of(product)
+    small, large = _forms(product)
+    assert small.tile == (SMALL, SMALL)
+    many = lo.compare("gt", tiles_of(lo, product.rows, product.columns, *large.tile), Const(MANY_TILES // 2, INT64))
+    for extent in (product.rows, product.columns):  # a tile that is half empty is no gain
+        many = lo.prim("and", many, lo.compare("gt", extent, Const(SMALL, INT64)), type_=BOOL)
 
-    def launch(store: Store, parts: Operand) -> None:
-        lines = [flat(lo, factor) for factor in (product.left, product.right)]
+    def to_out(part: Operand, row: Operand, column: Operand, value: Operand) -> None:
+        lo.store(product.out, (row, column), value)
+
+    def launch(form: _Form, store: Store, parts: Operand) -> None:
         tiles = tiles_of(lo, product.rows, product.columns, *form.tile)
         share = share_of(lo, product.depth, parts, max(form.depth, WHOLE))  # a part is of whole slices
 
         def body(block: Var, thread: Var) -> None:
-            _Tile(lo, product, form, lines, (block, thread)).run(store, parts, tiles, share)
+            _Tile(lo, product, form, (block, thread)).run(store, parts, tiles, share)
 
-        launch_tiles(lo, product, "matmul tensor", lo.multiply(tiles, parts), parts, body)
+        name = "matmul tensor" if form is large else "matmul tensor small"
+        launch_tiles(lo, product, name, lo.multiply(tiles, parts), parts, body)
 
-    in_parts(lo, product, form.tile, launch)
+    def few() -> None:
+        in_parts(lo, product, SMALL, partial(launch, small))
+
+    lo.when(many, lambda: launch(large, to_out, ONE), few)
 
 
 class _Side:
@@ -134,16 +156,13 @@ class _Side:
         self,
         lo: Lowering,
         factor: Factor,
-        line: tuple[Var, Operand],
         limits: tuple[Operand, Operand],
         side: int,
         form: _Form,
     ) -> None:
         self.lo, self.factor = lo, factor
         self.first, self.stop = limits
-        self.line, length = line
         self.piece = RUN_BYTES // form.itemsize
-        self.pieces = lo.floor_div(length, Const(self.piece, INT64))  # of a line of the matrix
         self.fast, self.slow = (form.depth, side) if factor.along else (side, form.depth)
         extents = tuple(Const(extent, INT64) for extent in (form.stages, self.slow, self.fast))
         self.memory = lo.let("slices", Array(factor.dtype, 3, "C"), imp.NewArray(extents, "shared"))
@@ -157,11 +176,10 @@ class _Side:
             start = lo.multiply(lo.prim("and", number, Const(across - 1, INT64)), Const(self.piece, INT64))
             deep, other = (start, line) if self.factor.along else (line, start)
             k, place = lo.add(at, deep), lo.add(self.first, other)
-            row, column = (place, k) if self.factor.along else (k, place)
+            row, column = (k, place) if self.factor.depth_first else (place, k)
             there = lo.prim("and", lo.compare("lt", k, stop), lo.compare("lt", place, self.stop), type_=BOOL)
-            before = lo.add(lo.multiply(row, self.pieces), lo.floor_div(column, Const(self.piece, INT64)))
-            source = lo.prim("select", there, lo.multiply(before, Const(self.piece, INT64)), ZERO)
-            lo.emit(imp.CopyRun(self.memory, (stage, line, start), self.line, source, there))
+            source = tuple(lo.prim("select", there, index, ZERO) for index in (row, column))
+            lo.emit(imp.CopyRun(self.memory, (stage, line, start), self.factor.array, source, there))
 
 
 class _Tile:
@@ -172,10 +190,9 @@ class _Tile:
         lo: Lowering,
         product: Product,
         form: _Form,
-        lines: Sequence[tuple[Var, Operand]],
         lane: tuple[Var, Var],
     ) -> None:
-        self.lo, self.product, self.form, self.lines = lo, product, form, lines
+        self.lo, self.product, self.form = lo, product, form
         self.block, self.thread = lane
 
     def run(self, store: Store, parts: Operand, tiles: Operand, share: Operand) -> None:
@@ -186,8 +203,8 @@ class _Tile:
         top, start = lo.multiply(tile_row, Const(rows, INT64)), lo.multiply(tile_column, Const(columns, INT64))
         first = lo.multiply(part, share)
         stop = product.depth if parts is ONE else lo.minimum(lo.add(first, share), product.depth)
-        left = _Side(lo, product.left, self.lines[0], (top, product.rows), rows, form)
-        right = _Side(lo, product.right, self.lines[1], (start, product.columns), columns, form)
+        left = _Side(lo, product.left, (top, product.rows), rows, form)
+        right = _Side(lo, product.right, (start, product.columns), columns, form)
         warp = lo.floor_div(thread, Const(WARP, INT64))
         down = lo.multiply(lo.floor_div(warp, Const(form.warps_across, INT64)), Const(16 * form.rows, INT64))
         across = lo.multiply(lo.prim("and", warp, Const(form.warps_across - 1, INT64)), Const(8 * form.columns, INT64))

@@ -31,7 +31,6 @@ ACROSS = 16  # threads along a side of a tile
 MANY_TILES = 264  # large tiles that occupy a GPU; fewer blocks than this share out the depth
 PART = 256  # elements of the shared axis that are worth a block of their own
 WHOLE = 16  # elements of the shared axis of which parts are multiples
-DOUBLES = 128, 64  # rows and columns that a block computes of a product of float64 on tensor cores
 RUN_BYTES = 16
 
 
@@ -67,10 +66,7 @@ def tiled_product(lo: Lowering, product: Product) -> None:
         lo.store(out, (row, column), value)
 
     def small() -> None:
-        tile = SMALL.tile, SMALL.tile
-        if product.dtype == "float64":  # parts of tensor cores, whose sums are the same, bit for bit
-            tile = DOUBLES
-        in_parts(lo, product, tile, lambda store, parts: _launch(lo, product, SMALL, store, parts))
+        in_parts(lo, product, SMALL.tile, lambda store, parts: _launch(lo, product, SMALL, store, parts))
 
     if product.dtype != "float32":
         small()
@@ -110,10 +106,10 @@ def tiled_batch(
     lo.when(large, lambda: launch(LARGE), lambda: launch(SMALL))
 
 
-def in_parts(lo: Lowering, product: Product, tile: tuple[int, int], launch: Callable[[Store, Operand], None]) -> None:
+def in_parts(lo: Lowering, product: Product, tile: int, launch: Callable[[Store, Operand], None]) -> None:
     """Launch a kernel for the tiles of a product, or one for parts of a long shared axis and one that adds them up."""
     out, rows, columns = product.out, product.rows, product.columns
-    room = lo.floor_div(Const(MANY_TILES, INT64), lo.maximum(tiles_of(lo, rows, columns, *tile), ONE))
+    room = lo.floor_div(Const(MANY_TILES, INT64), lo.maximum(tiles_of(lo, rows, columns, tile), ONE))
     parts = lo.minimum(lo.floor_div(product.depth, Const(PART, INT64)), room)
 
     def some() -> None:

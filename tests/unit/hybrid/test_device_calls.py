@@ -268,3 +268,18 @@ def test_operations_handed_back(device: EmulatedDevice) -> None:
     for _ in range(3):  # the first call observes what the operation gives
         (found, total), (expected, whole) = on(device, norms, x), norms.__wrapped__(plain)
         assert np.allclose(found, expected) and total == whole and np.array_equal(x, plain)
+
+
+def test_operations_that_are_done_anew_when_a_call_is_replayed() -> None:
+    """In a comprehension, with a result of other types than in the call that was observed."""
+
+    @accelerate
+    def least(m: Any, k: Any) -> Any:
+        found = [sorted([m, -1, np.int32(-2)])[0] for _ in (k,)]
+        return np.allclose(k, k, rtol=found[0]), found
+
+    with options(devices="emulated"):
+        for m in (2**31 - 1, 2**31 - 1, -3, -3, -1):
+            found = least(np.int32(m), 1)
+            assert found == least.__wrapped__(np.int32(m), 1)
+            assert type(found[1][0]) is type(least.__wrapped__(np.int32(m), 1)[1][0])

@@ -15,7 +15,7 @@ from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.team import team_of
 from parakeet_py.hybrid.execute.execution import execute
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
-from parakeet_py.ptx.skeletons import tiled_products
+from parakeet_py.ptx.skeletons import tensor_core_products, tiled_products
 from tests.ptxas import NVDISASM, PTXAS, assembled, instructions
 
 
@@ -76,7 +76,7 @@ def test_a_long_shared_axis_in_parts() -> None:
     function = accelerate(product)
     with options(devices="emulated"):
         result = function(*args)
-        assert [name for name in launched(function, args) if "matmul_tensor_parts" in name]
+        assert [name for name in launched(function, args) if "matmul_tensor_small_parts" in name]
     np.testing.assert_array_max_ulp(result, product(*args), 1)
 
 
@@ -114,7 +114,7 @@ def _tensor_kernels(plan: DevicePlan, architecture: str) -> list[str]:
     return [
         plan.ptx(architecture, number)
         for number, kernel in enumerate(plan.kernels)
-        if "tensor" in kernel.name and "parts" not in kernel.name
+        if "tensor" in kernel.name and "small" not in kernel.name
     ]
 
 
@@ -131,7 +131,7 @@ def test_float64(layout: str) -> None:
             by_threads = function(apart, args[1])
             assert not any("tensor" in name for name in launched(function, (apart, args[1])))
             assert np.array_equal(function(*args), by_threads, equal_nan=True)
-            assert any("tensor" in name for name in launched(function, args))
+            assert any("tensor_small" in name for name in launched(function, args))
         np.testing.assert_allclose(by_threads, product(*args), 1e-12, 1e-12)
         if layout != "CF" or extents[1] > 50:
             continue
@@ -140,6 +140,33 @@ def test_float64(layout: str) -> None:
             plan = device_plan_of(function._dispatcher.compiled_for_normal(args))
             (result,) = execute(plan, team_of(device), list(args))
             assert np.array_equal(result, by_threads, equal_nan=True)
+
+
+@pytest.mark.parametrize(("dtype", "gap", "by_tensor_cores"), [("f8", 2, True), ("f8", 3, False), ("f2", 8, True)])
+def test_windows_of_matrices(dtype: str, gap: int, by_tensor_cores: bool) -> None:
+    """Lines with gaps between them, whose beginnings are whole pieces apart."""
+    a, b = matrices(dtype, 16, 24, 32)
+    wide = np.full((16, 24 + gap), np.nan, dtype)
+    wide[:, :24] = a
+    function = accelerate(product)
+    with options(devices="emulated"):
+        result = function(wide[:, :24], b)
+        assert any("tensor" in name for name in launched(function, (wide[:, :24], b))) == by_tensor_cores
+        assert np.array_equal(result, function(a, b))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_large_tiles(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have the bits of small ones."""
+    args = matrices(dtype, 136, 40, 72)
+    found = []
+    for many, name in ((1000, "tensor_small"), (2, "tensor")):
+        monkeypatch.setattr(tensor_core_products, "MANY_TILES", many)
+        function = accelerate(fastmath=True)(product)
+        with options(devices="emulated", cache=False):
+            found.append(function(*args))
+            assert any(name in kernel and ("small" in kernel) == (many > 2) for kernel in launched(function, args))
+    assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])

@@ -78,6 +78,7 @@ class OpaqueSite:
 
 EXIT = -1
 CONTINUE = "continue"  # the operation of sites with frames
+_NOT_EVALUATED = ("same", "truth")  # no operations of the evaluator
 
 
 def descriptions(sites: Iterable[OpaqueSite]) -> tuple[str, ...]:
@@ -114,6 +115,12 @@ def is_pure_site(site: OpaqueSite) -> bool:
     if site.operation != "call" or not isinstance(site.operands[0], StaticT) or site.foreign:
         return False
     return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
+
+
+def is_logged(site: OpaqueSite) -> bool:
+    """Is the operation done from the log when a call is replayed? Else the evaluator does not know it, or does it
+    anew."""
+    return site.operation not in _NOT_EVALUATED and (site.regular or not is_pure_site(site))
 
 
 def is_harmless(site: OpaqueSite) -> bool:
