@@ -234,3 +234,17 @@ def interpolated_in_order_and_not(ordered, points, samples):
 @program([(arr("f8", values="special"),), (arr("f4", 2, 3, values="special"),), (arr("i4", values=[3]),)], mutates=(0,))
 def numbers_in_place(x):
     return np.nan_to_num(x, copy=False)
+
+
+SIGNED_ZEROS = [arr(dtype, 4, values=[0.0, -0.0, -2, 3]) for dtype in ("f8", "f4", "i8", "i1")]
+
+
+@program([(x, high) for x in SIGNED_ZEROS for high in (np.array(-0.0), np.float32(-0.0), -0.0)])
+def zeros_that_are_clipped(x, high):
+    """Bounds without axes do not replace a zero of the other sign, whatever is converted."""
+    return np.clip(x, -5, high), x.clip(np.float64(-0.0), 2), x[2:].clip(0.0, np.array(5))
+
+
+@program([(x, arr("f8", 4, values=[-1, 2, 0.0, -0.0])) for x in SIGNED_ZEROS[:3]])
+def zeros_of_products_by_subscripts(x, y):
+    return np.einsum("i,i->i", x, y), np.einsum("i,->i", x, -0.0), np.einsum("i,j->ij", y, x), np.einsum("i->i", y)

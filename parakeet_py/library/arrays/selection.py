@@ -19,6 +19,7 @@ from parakeet_py.library.intrinsics import (
     hand_back,
     index_check,
     is_array,
+    is_known,
     is_sequence,
     is_weak,
     load,
@@ -114,17 +115,18 @@ def clip_bound(bound, kind, lower):
     bound = as_numeric(bound)
     if is_weak(bound) and dtype_of(bound).kind == "i" and kind.kind in "iu":
         low, high = integer_limits(kind)
+        if is_known(bound) and (bound <= low if lower else bound >= high):
+            return None
         check(bound <= high if lower else bound >= low, "OverflowError", out_of_bounds(kind), bound)
         return cast(max(bound, low) if lower else min(bound, high), kind)
     return bound
 
 
-def keeps_zeros(a, low, high):
+def keeps_zeros(low, high, kind):
     """NumPy compares with bounds that are scalars in another way: a zero is not replaced by one of the other sign."""
-    if is_array(low) or is_array(high) or is_sequence(low) or is_sequence(high):
+    if is_sequence(low) or is_sequence(high) or (is_array(low) and low.ndim > 0) or (is_array(high) and high.ndim > 0):
         return False
-    kind = dtype_of(a)
-    return kind.kind == "f" and kind.itemsize > 2 and result_kind(kind, kind_of(low), kind_of(high)) == kind
+    return kind.kind == "f" and kind.itemsize > 2
 
 
 def clipped(a, low, high, out):
@@ -142,7 +144,9 @@ def clipped(a, low, high, out):
         return ufunc_call(np.minimum, a, high, out=out)
     if high is None:
         return ufunc_call(np.maximum, a, low, out=out)
-    if keeps_zeros(a, low, high):
+    kind = result_kind(dtype_of(a), kind_of(low), kind_of(high))
+    if keeps_zeros(low, high, kind):
+        a = a if dtype_of(a) == kind else cast(a, kind)
         return ufunc_call(np.minimum, high, ufunc_call(np.maximum, low, a), out=out)
     return ufunc_call(clip_ufunc, a, low, high, out=out)
 

@@ -340,6 +340,8 @@ def contracted(arrays, terms, result, quick):
     product = elementwise(lambda *factors: product_of(factors, wide), *laid)
     axes = axes_from(len(result), len(letters))
     if len(axes) == 0:
+        if not quick and wide.kind in "fc":  # products are added to zeros, so none is -0.0
+            product = np.add(product, constant(0, wide))
         return product if wide == kind else cast(product, kind)
     (total,) = reduce_axes(product, axes, (constant(0, wide),), lambda x, *at: (x,), lambda s, x: (np.add(s, x),))
     return total if wide == kind else cast(total, kind)
