@@ -25,7 +25,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -164,7 +164,7 @@ class Search:
         from hypothesis import HealthCheck, Phase, given, settings
         from hypothesis import seed as seeded
 
-        from tests.property.generated import ends
+        from tests.property.generated import ends, function
         from tests.property.smaller import smaller
 
         self.runs, self.way, self.number = runs_of(way, seed), way, seed
@@ -200,7 +200,7 @@ class Search:
             self.found += 1
             typer.echo(f"seed {seed}, {way}: no program could be made: {traceback.format_exc(limit=-3)}")
         for program, error in zip(kept, self.again(kept), strict=True) if kept else ():
-            if error is not None:
+            if error is not None and not varies(program, function(program.source)):
                 small = smaller(
                     program, lambda one: ends(one) and self.check(one) is None and self.again([one])[0] is not None
                 )
@@ -277,9 +277,13 @@ class Search:
 
 def varies(program: Program, f: Callable[..., Any]) -> bool:
     """Does the plain program itself do now this and now that? (NumPy leaves what it has not computed in an array whose
-    elements it converts, when `r **= -1` of integers raises.)"""
+    elements it converts, when `r **= -1` of integers raises; and makes uint32 of floats that these do not hold four at
+    a time in one way, and the others in another.)"""
     from tests.corpus import Difference, assert_same, outcome
     from tests.property.recipes import made
+
+    def with_gaps(one: Any) -> Any:
+        return replace(one, layout="stepped") if isinstance(one, Array) and one.dtype == "u4" else one
 
     for recipes in program.calls():
         try:
@@ -288,7 +292,15 @@ def varies(program: Program, f: Callable[..., Any]) -> bool:
                 assert_same(first, outcome(f, made(recipes)), order=False)
         except Difference:
             return True
+        apart = tuple(map(with_gaps, recipes))
+        if apart != tuple(recipes) and texts_of(outcome(f, made(apart)).args) != texts_of(first.args):
+            return True
     return False
+
+
+def texts_of(given: Sequence[Any]) -> list[str]:
+    """The elements of arrays, wherever they lie."""
+    return [repr(one.tolist()) for one in given if isinstance(one, np.ndarray)]
 
 
 def kind_of(error: Exception | None) -> str:
