@@ -1,6 +1,6 @@
 """Builds the wheel: `plates/heat.py` becomes a library, which the wheel has in place of that source.
 
-    pip wheel --no-deps .
+    pip wheel --no-deps --no-build-isolation .
 
 `build_py` exports the function into the package. `bdist_wheel` tags the wheel: for this system and processor, for every
 Python 3, as the library does not know Python.

@@ -42,8 +42,17 @@ def wrong_arguments(function: FunctionType, args: tuple[Any, ...], kwargs: dict[
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
-        return TypeError(f"{function.__qualname__}() {error}")
+        return TypeError(f"{function.__qualname__}() {error}{_of_a_method(function, args)}")
     return TypeError(f"{function.__qualname__}() does not take these arguments")
+
+
+def _of_a_method(function: FunctionType, args: tuple[Any, ...]) -> str:
+    """That what is asked of a bound method has no object: it is Python's own bound method that passes attributes on."""
+    if function.__code__.co_varnames[:1] != ("self",) or "." not in function.__qualname__:
+        return ""
+    if args and function.__name__ in dir(type(args[0])):
+        return ""
+    return f"; the object of a method comes first, as in {function.__qualname__}.explain(object, ...)"
 
 
 def positional_form(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:

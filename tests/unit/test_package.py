@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -68,6 +69,11 @@ def wheel_runs_without_the_checkout(built: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "site")
+    (metadata,) = [name for name in names if name.endswith("/METADATA")]
+    description = (tmp_path / "site" / metadata).read_text(encoding="utf-8").partition("\n\n")[2]
+    links = re.findall(r"\]\(([^)]*)\)", description)
+    assert "# parakeet_py" in description and links  # an index has none of the checkout's files
+    assert all(link.startswith("https://") for link in links)
     assert {"parakeet_py/py.typed"} <= names and any(name.endswith("/LICENSE") for name in names)
     suffixes = (".py", ".c", ".css", ".js")
     files = [file for file in (ROOT / "parakeet_py").rglob("*") if file.suffix in suffixes]

@@ -150,3 +150,14 @@ def test_what_asks_for_a_call(way: str) -> None:
         ask()
     with pytest.raises(TypeError, match=r"default\(\) too many positional arguments"):
         ask(1, 2, 3)
+
+
+def test_what_asks_a_bound_method() -> None:
+    """It is Python's own, whose attributes are those of the function: the object is not among the arguments."""
+    made = type("Plain", (Plain,), {"method": accelerate(Plain.method)})
+    said = r"'x'; the object of a method comes first, as in Plain.method.explain\(object, ...\)"
+    with pytest.raises(TypeError, match=said):
+        made().method.explain(1.0)
+    with pytest.raises(TypeError, match=r"missing a required argument: 'x'$"):
+        made.method.explain(made())
+    assert made.method.explain(made(), 1.0).fell_back is None
