@@ -5,9 +5,9 @@ What is read from the cache is executed, so a file counts only if no user but th
 - The folder, and every folder and symbolic link on the way to it, belongs to the user or to root. A folder that others
   may write to could have its contents exchanged; only one with the sticky bit (as /tmp) is allowed, and not as the
   last one. These are the rules of OpenSSH's StrictModes, with the sticky bit added.
-- The file is a regular one of the user's with one name, which others cannot write to: one that was planted while the
-  folder was open to all is no entry later on. It is opened without following links and without waiting, so that a FIFO
-  does not block, and its size is known before anything is read.
+- The file is a regular one of the user's, or of root's, with one name, which others cannot write to: one that was
+  planted while the folder was open to all is no entry later on. It is opened without following links and without
+  waiting, so that a FIFO does not block, and its size is known before anything is read.
 
 All of this is about POSIX; elsewhere the rules of the system's own folders for caches are relied on.
 """
@@ -106,8 +106,8 @@ def _objection(path: str) -> str | None:
 
 
 def _objection_to_last(path: str, status: os.stat_result) -> str | None:
-    """Why the folder itself is none that only this user writes to; None if it is."""
-    if status.st_uid != os.geteuid():
+    """Why the folder itself is none that only this user and root write to; None if it is."""
+    if status.st_uid not in (0, os.geteuid()):
         return f"{path} belongs to another user"
     if status.st_mode & _OTHERS_WRITE:
         return f"others may write to {path}"
@@ -131,7 +131,7 @@ def _warn(path: str, objection: str) -> None:
 
 
 def read_file(path: str, first: int | None = None) -> tuple[bytes, os.stat_result] | None:
-    """The contents, or the `first` bytes, of a regular file of this user's, and its status; None if it is none."""
+    """The contents, or the `first` bytes, of a file that this user or root has written, and its status; or None."""
     try:
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError):
@@ -156,10 +156,13 @@ def read_file(path: str, first: int | None = None) -> tuple[bytes, os.stat_resul
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Is this a regular file that only the user can have written? (It has no name left while it is replaced.)"""
+    """Is this a regular file that only the user or root can have written? It has no name left while it is replaced."""
     if not stat.S_ISREG(status.st_mode):
         return False
-    return not _POSIX or (status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE and status.st_nlink <= 1)
+    if not _POSIX:
+        return True
+    # Root's, too: the cache of an image that another user runs. Root can change the interpreter as well.
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE and status.st_nlink <= 1
 
 
 def write_file(path: str, data: bytes) -> bool:

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -208,8 +209,9 @@ def test_nothing_is_made_below_what_is_not_trusted(tmp_path: Path) -> None:
 # ---- processes in odd surroundings -----------------------------------------------------------------------------------
 
 SCRIPT = """
-import os, resource, sys, numpy as np
+import os, pathlib, resource, sys, numpy as np
 from parakeet_py import accelerate, options
+from parakeet_py.base import cache_files
 from parakeet_py.llvm.engine import disk_cache
 
 def call():
@@ -295,6 +297,27 @@ os.seteuid({NOBODY})
 """
         assert process(tmp_path, before=become, PARAKEET_CACHE_DIR=os.fspath(cache)) == "None"
     assert {path: path.read_bytes() for path in cache.iterdir()} == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_roots_cache_is_read_by_others() -> None:
+    """As that of an image, which is filled while it is built, and run by a user of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        cache = Path(name) / "cache"
+        become = f"""
+call()
+names = [os.fspath(path) for path in pathlib.Path({os.fspath(cache)!r}).iterdir()]
+os.chmod({os.fspath(cache)!r}, 0o755)
+os.seteuid({NOBODY})
+assert names and not any(map(cache_files.read_file, names))  # each is written for its owner alone
+os.seteuid(0)
+for name in names:
+    os.chmod(name, 0o644)
+os.seteuid({NOBODY})
+assert all(map(cache_files.read_file, names)) and not cache_files.write_file(names[0], b"")
+"""
+        assert process(Path(name), before=become, PARAKEET_CACHE_DIR=os.fspath(cache)) == os.fspath(cache)
 
 
 # ---- how much there is, and what people see of it --------------------------------------------------------------------
