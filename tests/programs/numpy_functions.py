@@ -248,3 +248,14 @@ def zeros_that_are_clipped(x, high):
 @program([(x, arr("f8", 4, values=[-1, 2, 0.0, -0.0])) for x in SIGNED_ZEROS[:3]])
 def zeros_of_products_by_subscripts(x, y):
     return np.einsum("i,i->i", x, y), np.einsum("i,->i", x, -0.0), np.einsum("i,j->ij", y, x), np.einsum("i->i", y)
+
+
+@program(
+    [
+        raising(TypeError, arr("i8", 3), arr("c8", 3, values=[0, 1, 2])),
+        (arr("i8", 3), arr("i8", 2, values=[2**53 + 1, 2**53 + 1])),
+        raising(ValueError, arr("f8", 3), arr("f8", 3, values=[1, 3, 2])),
+    ],
+)
+def places_among_bins(x, bins):
+    return np.digitize(x, bins)

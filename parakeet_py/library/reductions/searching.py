@@ -183,8 +183,10 @@ def digitize(x, bins, right=False):
         unsupported("x may not be complex")
     if bins.ndim != 1:
         unsupported("object too deep for desired array")
-    rising = is_monotonic(bins, lambda a, b: a <= b)
-    falling = is_monotonic(bins, lambda a, b: a >= b)
+    if dtype_of(bins).kind == "c":
+        unsupported("Cannot cast array data from complex numbers to float64")
+    rising = is_monotonic(bins, lambda a, b: cast(a, "float64") <= cast(b, "float64"))
+    falling = is_monotonic(bins, lambda a, b: cast(a, "float64") >= cast(b, "float64"))
     check(rising | falling, "ValueError", "bins must be monotonically increasing or decreasing")
     kind = result_kind(dtype_of(x), dtype_of(bins))
     count = bins.shape[0]
