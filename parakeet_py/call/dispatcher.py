@@ -38,7 +38,7 @@ from parakeet_py.base.interrupts import came_from_outside, held
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.call.dispatch.forms_of_calls import FormsOfCalls
-from parakeet_py.call.dispatch.signature_states import Action, Call, Decision, decide
+from parakeet_py.call.dispatch.signature_states import HANDED_BACK, Action, Call, Decision, decide
 from parakeet_py.call.dispatch.specializations import DoneByPython
 from parakeet_py.call.fallback_cache import kind_of
 from parakeet_py.call.load import Loaded, present
@@ -151,7 +151,10 @@ class Dispatcher(Compiling):
                 finally:
                     self.raw = None
             else:
+                size = size_of(normal)  # the call may change it
                 result = self.function(*args, **kwargs)
+                if not self.refused.untold and not self.refused.everything:
+                    self.leave_to_gate(normal, args, kwargs, size)
             if self.refused.untold:
                 self.went_well(normal)
             return result
@@ -323,6 +326,17 @@ class Dispatcher(Compiling):
                 finally:
                     self.lock.release()
 
+    def leave_to_gate(self, normal: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], size: int) -> None:
+        """Let a gate take calls like this one, which is refused as others like it were, behind machine code."""
+        with self.after_python():
+            gate = self.account.gate_for_refused(args, kwargs, max(size, size_of((*args, *kwargs.values()))))
+            if gate is not None and self.lock.acquire(blocking=False):
+                try:
+                    self.install_plain(gate)
+                finally:
+                    self.lock.release()
+                self.refused.pass_by(normal)
+
     def open_form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Let a gate bring calls of this form into positional form; not now if another thread is compiling."""
         with self.after_python():
@@ -357,7 +371,7 @@ class Dispatcher(Compiling):
             except NeedObservation as need:
                 raise NotObservedError.of(need.error, "call the function with such arguments first") from None
             except DoneByPython:
-                self.refused.add(signature, "almost all is handed back")
+                self.refused.add(signature, HANDED_BACK)
 
     def install_plain(self, gate: Any) -> None:
         """Let a gate to Python take calls: before machine code if it does so for ever, else after it."""

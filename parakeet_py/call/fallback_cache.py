@@ -33,6 +33,7 @@ from parakeet_py.signature.specs import Signature
 
 SETTLED: Final = 4  # refused calls of a kind
 FIRST_LOOK: Final = 256  # calls of a settled kind until one is looked at in full; then twice as many
+AT_GATES: Final = FIRST_LOOK // 4  # as how many calls those count that a gate takes between two that it lets pass
 MAX_KINDS: Final = 64  # of one function
 MAX_RAISED: Final = 64  # signatures of refused calls that raised which are remembered
 MAX_FORGIVEN: Final = 8  # times that calls are looked at anew, since one like those that raised has not
@@ -175,6 +176,12 @@ class Refusals:
             return False
         found = self._kinds.get(kind_of(normal))
         return found is not None and found.goes_by()
+
+    def pass_by(self, normal: Sequence[Any]) -> None:
+        """A gate takes calls like this one for a while, of which none is counted."""
+        found = self._kinds.get(kind_of(normal))
+        if found is not None:
+            found.left -= AT_GATES
 
     def leave(self, normal: Sequence[Any]) -> None:
         """Compiled code has given a call up; Python runs it."""

@@ -241,6 +241,19 @@ class Account:
             return PlainGate(self.function, shape, self.left[kind], FOR_EVER)
         return self.gate_of(shape, size, ())
 
+    def gate_for_refused(self, args: Sequence[Any], kwargs: Mapping[str, Any], size: int) -> Any:
+        """A gate to Python for calls that are exactly like this one, none of which will be compiled; None if there are
+        many such gates already, or gates do not pay yet. `size`: of its arguments before and after it."""
+        from parakeet_py.llvm.entry.plain_gate import Shape
+
+        shape = Shape.of(args, kwargs)
+        if shape is None or not gates_pay() or any(type(name) is not str for name in shape.names):
+            return None
+        if len(self.gates) >= MAX_GATES and all(gate.shape != shape for gate in self.gates):
+            return None
+        self.refused = True
+        return self.gate_of(shape, size, ())
+
     @property
     def is_deep(self) -> bool:
         """Are there so many calls within calls that frames here count?"""

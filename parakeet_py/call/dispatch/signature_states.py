@@ -81,6 +81,11 @@ class Decision:
     error: Exception | None = None
 
 
+HANDED_BACK = "almost all is handed back"
+OUTLIVES = "functions made here may outlive what they use"
+_BETTER_IN_PYTHON = frozenset((HANDED_BACK, OUTLIVES))  # reasons that are no errors under `strict`
+
+
 def state_of(of: Compiling, call: Call) -> State:
     """The state of a call's signature."""
     signature = call.signature
@@ -108,7 +113,7 @@ def decide(of: Compiling, call: Call) -> Decision:
     if decision.action is not Action.EVALUATE:
         return decision
     if call.log is None and of.may_keep_closures():
-        of.refused.add(call.signature, "functions made here may outlive what they use")
+        of.refused.add(call.signature, OUTLIVES)
         return Decision(Action.PYTHON, call.signature, decision.missed)
     signature = of.signature(call.normal)  # what is known by now may have changed it
     of.observing.add(signature)
@@ -146,7 +151,7 @@ def _compiled_now(of: Compiling, call: Call, extents: Extents) -> Decision:
     except NotEarned:
         return Decision(Action.RENT, call.signature)
     except DoneByPython:
-        of.refused.add(call.signature, "almost all is handed back")
+        of.refused.add(call.signature, HANDED_BACK)
         log.info("%s: Python runs such calls, as almost all is handed back", of.function.__qualname__)
         of.refused.settle(call.normal)
         return Decision(Action.PYTHON, call.signature)
@@ -174,6 +179,8 @@ def _observed(of: Compiling, call: Call) -> Decision:
 
 
 def _refused(of: Compiling, call: Call) -> Decision:
+    if of.config().strict and of.refused.reason(call.signature) not in _BETTER_IN_PYTHON:
+        return _new(of, call)  # refused under other settings: now it raises, with the place in the source
     of.refused.settle(call.normal)
     return Decision(Action.PYTHON, call.signature)
 

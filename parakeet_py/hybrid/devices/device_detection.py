@@ -11,8 +11,10 @@ import numpy as np
 
 from parakeet_py.signature.attribute_sources import is_plain
 from parakeet_py.signature.device_classes import class_is_of_dask, class_lives_elsewhere
+from parakeet_py.signature.specs import MAX_ITEMS
 
 _HERE = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))  # most arguments are such
+_CONTAINERS = frozenset((tuple, list, dict))
 DEEPEST = 4  # containers in containers
 
 
@@ -23,13 +25,27 @@ def lives_elsewhere(value: Any, depth: int = 0) -> bool:
     if kind in _HERE:
         return False
     inside = items_of(value)
-    if inside:
-        return (
-            depth < DEEPEST
-            and not _HERE.issuperset(map(type, inside))
-            and any(lives_elsewhere(item, depth + 1) for item in inside)
-        )
-    return class_lives_elsewhere(kind)
+    if not inside:
+        return class_lives_elsewhere(kind)
+    if depth >= DEEPEST:
+        return False
+    if len(inside) > MAX_ITEMS:
+        inside = _of_long(inside)
+    return not _HERE.issuperset(map(type, inside)) and any(lives_elsewhere(item, depth + 1) for item in inside)
+
+
+def _of_long(items: Sequence[Any]) -> Sequence[Any]:
+    """The items of a long container that are containers, and of each other class one.
+
+    No call looks into the attributes of so many objects; those that hold an array on a device compute with it there.
+    """
+    kinds = set(map(type, items))
+    if kinds <= _HERE:
+        return ()
+    if kinds.isdisjoint(_CONTAINERS):
+        return [*{type(item): item for item in items}.values()] if len(kinds) > 1 else items[:1]
+    others = {type(item): item for item in items if type(item) not in _CONTAINERS}
+    return [*others.values(), *[item for item in items if type(item) in _CONTAINERS]]
 
 
 @functools.lru_cache(maxsize=256)
@@ -65,6 +81,8 @@ def _is_of_dask(value: Any, depth: int = 0) -> bool:
     if class_is_of_dask(kind):
         return True
     inside = items_of(value) if depth < DEEPEST else ()
+    if len(inside) > MAX_ITEMS:
+        inside = _of_long(inside)
     return not _HERE.issuperset(map(type, inside)) and any(_is_of_dask(item, depth + 1) for item in inside)
 
 

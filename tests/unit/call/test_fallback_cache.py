@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,18 @@ import pytest
 from parakeet_py import UnsupportedError, accelerate, asdevice, options
 from parakeet_py.call import dispatcher
 from parakeet_py.call.dispatch import specializations
-from parakeet_py.call.fallback_cache import FIRST_LOOK, MAX_FORGIVEN, MAX_KINDS, MAX_RAISED, SETTLED, Refusals, kind_of
+from parakeet_py.call.fallback_cache import (
+    AT_GATES,
+    FIRST_LOOK,
+    MAX_FORGIVEN,
+    MAX_KINDS,
+    MAX_RAISED,
+    SETTLED,
+    Refusals,
+    kind_of,
+)
+from parakeet_py.call.renting import Account
+from parakeet_py.llvm.entry.callable_type import gates_of
 from parakeet_py.signature.specs import NoneSpec, Signature
 
 SCALE: Any = object()
@@ -96,6 +108,7 @@ def test_settled_kinds_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> N
         last: Any = None
 
     monkeypatch.setitem(globals(), "SCALE", Scale())
+    monkeypatch.setattr(Account, "gate_for_refused", lambda *_: None)  # which takes calls that count for others
     f: Any = accelerate(scaled)
     seen, x = looks(monkeypatch), np.arange(3.0)
     for _ in range(SETTLED + FIRST_LOOK):
@@ -108,6 +121,36 @@ def test_settled_kinds_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(seen) == SETTLED + 1
     f(x)
     assert len(seen) == SETTLED + 2
+
+
+def test_gates_take_refused_calls_and_let_them_pass_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def total(values: Any) -> Any:
+        found = 0.0
+        for value in values:
+            found += value.real
+        return found
+
+    monkeypatch.setattr("parakeet_py.call.renting.gates_pay", lambda: True)
+    f: Any = accelerate(total)
+    fractions = [Fraction(1, 4)] * 40
+    for _ in range(SETTLED + 2):
+        assert f(fractions) == 10
+    (gate,) = gates_of(f)
+    assert gate.left > 0 and gate.largest >= len(fractions)
+    entered: list[Any] = []
+    original = dispatcher.Dispatcher.enter
+    monkeypatch.setattr(
+        dispatcher.Dispatcher, "enter", lambda self, *call: entered.append(call) or original(self, *call)
+    )
+    assert f(fractions) == 10 and not entered
+    with options(strict=True), pytest.raises(UnsupportedError, match="iteration over a list of Fraction"):
+        f(fractions)
+    assert f([2.0] * 500) == 1000 and len(f.specializations) == 1  # a longer one, which is looked at
+    seen = looks(monkeypatch)
+    for _ in range(FIRST_LOOK // AT_GATES + 1):
+        gate.left = 0
+        assert f(fractions) == 10
+    assert len(seen) == 1
 
 
 def test_arrays_on_devices_are_always_looked_at() -> None:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _HINTS = {  # what to give a loop instead
     "a range": "write the range in the function, or pass it as an argument",
-    "a set": "pass np.array(sorted(x)), if the order does not matter",
-    "a frozenset": "pass np.array(sorted(x)), if the order does not matter",
+    "a set": "go over sorted(x), if the order does not matter",
+    "a frozenset": "go over sorted(x), if the order does not matter",
     "a generator": "pass np.array(list(x)), or call the generator function in here",
 }
 

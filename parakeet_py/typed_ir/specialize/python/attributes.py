@@ -174,7 +174,12 @@ def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
             return  # it is what the object holds: `self.x += 1` has changed it in place
         assigned_attributes.assign(s, cls, (*source, name), new)
         return
-    raise s.unsupported(f"assignment to the attribute .{name}")
+    of = (
+        f" of the class {value.object.__qualname__}"
+        if isinstance(value, Static) and isinstance(value.object, type)
+        else ""
+    )
+    raise s.unsupported(f"assignment to the attribute .{name}{of or ' of ' + s.describe(value)}")
 
 
 def _static_attribute(s: Context, obj: Any, name: str) -> Value:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import os
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -312,7 +313,13 @@ def call_user(s: Context, function: types.FunctionType, args: list[Value], kwarg
     except UnsupportedError as error:
         if len(s.frames) == 1 and s.frames[0].namespace.owner is function:
             raise  # Python would do the work of all but one call
+        if function.__code__.co_filename.startswith(_NOT_THE_USERS):
+            raise s.hand_back(f"{function.__name__} is not compiled ({error.message})") from None
         raise s.hand_back(str(error).splitlines()[0]) from None
+
+
+# Where the standard library is, and packages are installed.
+_NOT_THE_USERS: Final = os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(np.__file__))
 
 
 # ---- strings ---------------------------------------------------------------------------------------------------------
