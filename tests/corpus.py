@@ -53,7 +53,9 @@ class Case:
         if self.setup is not None:
             self.setup()
         args = self.args() if callable(self.args) else self.args
-        return tuple(map(_made, args)), {name: _made(value) for name, value in self.kwargs.items()}
+        made: dict[int, Any] = {}
+        positional = tuple(_made(value, made) for value in args)
+        return positional, {name: _made(value, made) for name, value in self.kwargs.items()}
 
     def __repr__(self) -> str:
         shown = "made" if callable(self.args) else ", ".join(map(repr, self.args))
@@ -80,14 +82,17 @@ def each(recipes: Iterable[Any]) -> list[Case]:
     return [recipe if isinstance(recipe, Case) else Case((recipe,)) for recipe in recipes]
 
 
-def _made(value: Any) -> Any:
+def _made(value: Any, lists: dict[int, Any]) -> Any:
+    """A fresh argument; a list that comes twice, in the same `lists`, is one list."""
     match value:
         case Array():
             return value.make()
         case tuple() if type(value) is tuple:
-            return tuple(map(_made, value))
+            return tuple(_made(item, lists) for item in value)
         case list():
-            return list(map(_made, value))
+            if id(value) not in lists:
+                lists[id(value)] = [_made(item, lists) for item in value]
+            return lists[id(value)]
     return value
 
 

@@ -37,6 +37,7 @@ from parakeet_py.imp.schedule.effects import (
     stores_only_into_its_own,
 )
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
+from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.attribute_sources import store_field
 from parakeet_py.signature.object_assembly import ContainerT, Template, assembler
 from parakeet_py.signature.results import Leaving, array_of_numpy, assemble
@@ -184,7 +185,11 @@ def site_of_no_return(compiled: Compiled) -> OpaqueSite | None:
     changing = {one.site for one in _opaque(compiled) if not _can_be_replayed(sites[one.site], one)}
     late = changing | sites_after_stores(compiled.imp, changing)
     reads_late = bool(compiled.read_after_opaque)
-    lost = [sites[number] for number in without if number in late or (reads_late and not is_harmless(sites[number]))]
+    lost = [
+        sites[number]
+        for number in without
+        if number in late or sites[number].watched or (reads_late and not is_harmless(sites[number]))
+    ]
     return lost[0] if lost else None
 
 
@@ -328,10 +333,11 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
     had = watched_now(compiled.function, read_late)
     pending: Callable[[], Any] | None = None
     held: Sequence[Any] = ()
+    watched: WatchedLists | None = None
 
     @hidden
     def call(number: int, args: list[Any]) -> list[Any]:
-        nonlocal pending, held
+        nonlocal pending, held, watched
         site = compiled.specialization.opaque_sites[number]
         if site.operation == CONTINUE:
             raise Left(partial(do_the_rest, compiled.function, site, args, pending, held))
@@ -342,6 +348,8 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
                     function_for(site.operation, len(site.operands), site.keywords), site.trace, compiled.function
                 ),
             )
+        if site.watched:
+            watched = watched or WatchedLists(args[-len(site.watched) :], site.watched)
         assemble_operands, do = made[number]
         operands = assemble_operands(*args)
         logged = is_logged(site)
@@ -357,8 +365,10 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
                 raise
         if logged:
             log.append((site.key, result))
-        changed = list(map(contents, lists)) != before or any(
-            map(differ, watched_now(compiled.function, read_late), had)
+        changed = (
+            list(map(contents, lists)) != before
+            or any(map(differ, watched_now(compiled.function, read_late), had))
+            or bool(site.watched and watched and watched.have_changed())
         )
         if handler and site.left:
             pending, held = partial(_given, result), operands

@@ -47,6 +47,7 @@ from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_int
 from parakeet_py.llvm.codegen.arrays import slots_out
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
+from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec, bounds_of
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
@@ -165,6 +166,7 @@ class CallState:
         "operands",
         "pending",
         "safe",
+        "watched",
     )
 
     def __init__(self, calls: OpaqueCalls) -> None:
@@ -177,6 +179,7 @@ class CallState:
         self.globals = self.now()
         self.changed = False  # has an operation changed one of them, or a list that it was given?
         self.operands: Sequence[Any] = ()  # of an operation that is given lists
+        self.watched: WatchedLists | None = None  # which no operation may change
         self.managers: list[Any] = []  # of `with` statements, that have been entered
         self.pending: Callable[[], Any] | None = None  # what the operation gives at which compiled code is left
 

@@ -33,6 +33,7 @@ from parakeet_py.frontend.evaluate.operation_text import function_of, operation_
 from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
+from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
@@ -137,6 +138,12 @@ class _Writer:
             self.put(f"state.operands = ({', '.join(operands)},)")
             self.put("lists = lists_in(templates, state.operands)")
             self.put("before = [*map(contents, lists)]")
+        if self.plan.site.watched:
+            count = len(self.plan.types)
+            holders = [f"x{number}" for number in range(count - len(self.plan.site.watched), count)]
+            self.names |= {"WatchedLists": WatchedLists, "paths": self.plan.site.watched}
+            self.put("if state.watched is None:")
+            self.put(f"state.watched = WatchedLists(({', '.join(holders)},), paths)", 2)
         static = self.plan.site.operands[0] if self.plan.site.operands else None
         called = static.value if isinstance(static, StaticT) else None
         if called is managers.left:
@@ -170,9 +177,12 @@ class _Writer:
         return made
 
     def look_at_lists(self, depth: int = 1) -> None:
-        """Has the operation changed a list or dict that it was given, of which compiled code has the items?"""
+        """Has the operation changed a list or dict of which compiled code has the items?"""
         if self.plan.lists:
             self.put("if [*map(contents, lists)] != before:", depth)
+            self.put("state.changed = True", depth + 1)
+        if self.plan.site.watched:
+            self.put("if state.watched.have_changed():", depth)
             self.put("state.changed = True", depth + 1)
 
     def operand(self, template: Template) -> str:
@@ -297,7 +307,7 @@ class _Writer:
         else:
             self.put("if status := state.settle(plan, results, result):")
             self.put("return status", 2)
-        if self.hidden or self.plan.lists:
+        if self.hidden or self.plan.lists or self.plan.site.watched:
             self.put("if status := state.look_for_changes(plan, results, result):")
             self.put("return status", 2)
 

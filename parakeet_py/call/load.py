@@ -32,7 +32,7 @@ from parakeet_py.signature.attribute_sources import (
     variable_of,
 )
 from parakeet_py.signature.describe import describe_spec
-from parakeet_py.signature.facts import Fact, Facts
+from parakeet_py.signature.facts import Fact, Facts, is_argument
 from parakeet_py.signature.specs import (
     MAX_ITEMS,
     ArraySpec,
@@ -185,6 +185,8 @@ def extended_signature(
 
 def _chosen_spec(source: Source, value: Any, facts: Facts) -> Spec | None:
     """The spec of a hidden argument, where that is not the one of its value."""
+    if is_argument(source):
+        return ObjectSpec(type(value), True)
     known = source in facts.values or source[0] == "apart" or source[-1] in (KEYS, SIZE)
     if known and can_be_static(value):
         return static_spec(value)

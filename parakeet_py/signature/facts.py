@@ -151,6 +151,8 @@ class Facts:
         self.short_lists = ItemsOfLists(False) not in self._known
 
     def _is_read(self, source: Source) -> bool:
+        if is_argument(source):
+            return True
         if is_held(source):
             return self.fields == OF_ALL
         return self.fields >= OF_ARGUMENTS or not of_arguments(source)
@@ -163,6 +165,11 @@ class Facts:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         return cls(_KINDS[name](*map(_hashable, held)) for name, *held in data["facts"])
+
+
+def is_argument(source: Source) -> bool:
+    """Is a hidden argument one of the arguments themselves, whose object is asked for beside its items?"""
+    return source[0] == "field" and len(source) == 2
 
 
 def is_held(source: Source) -> bool:

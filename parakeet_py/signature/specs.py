@@ -420,6 +420,13 @@ def _count(spec: Spec) -> int:
     return sum(map(_count, spec.items)) if isinstance(spec, TupleSpec) else 1
 
 
+def has_lists(spec: Spec) -> bool:
+    """Is this the spec of a list whose items are known, or of something that holds one?"""
+    if isinstance(spec, TupleSpec):
+        return spec.kind == "list" or any(map(has_lists, spec.items))
+    return isinstance(spec, ListSpec)
+
+
 def is_opaque(value: object) -> bool:
     """Is the spec of `value` an `ObjectSpec`?"""
     return isinstance(spec_of(value), ObjectSpec)

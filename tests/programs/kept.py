@@ -916,3 +916,81 @@ def identity_called_sorted(n):
 kept(name="identity_called_sorted")(
     types.FunctionType(identity_called_sorted.__code__, {**globals(), "sorted": identity}, "identity_called_sorted")
 )
+
+
+# ---- lists that are arguments, changed by another name ---------------------------------------------------------------
+
+
+class Holder:
+    """Holds a list."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __eq__(self, other):
+        return self.values == other.values
+
+    __hash__ = None
+
+    def change(self):
+        exec("self.values[0] += 1.5")
+
+
+def numbers(count):
+    return [float(i * 7 % 5) for i in range(count)]
+
+
+def twice(count):
+    values = numbers(count)
+    return values, values, np.arange(600.0)
+
+
+def apart(count):
+    return numbers(count), numbers(count), np.arange(600.0)
+
+
+def held(count):
+    values = numbers(count)
+    return Holder(values), values, np.arange(600.0)
+
+
+LENGTHS = (3, 6, 50)
+
+
+@program([*[functools.partial(twice, n) for n in LENGTHS], *[functools.partial(apart, n) for n in LENGTHS]],
+         opaque=None, fell_back=None, mutates=(0, 1))  # fmt: skip
+def appended_by_another_name(a, b, x):
+    total = (x * 2).sum()
+    for v in b:
+        total += v
+    a.append(total)
+    y = x * 3
+    for v in b:
+        y = y + v
+    return total, y, len(b)
+
+
+@program([functools.partial(held, n) for n in LENGTHS], opaque=None, fell_back=None)
+def changed_by_a_method(holder, values, x):
+    total = (x * 2).sum()
+    holder.change()
+    return total * values[0] + sum(values)
+
+
+@program([functools.partial(held, n) for n in LENGTHS], opaque=None, fell_back=None)
+def changed_where_it_is_held(holder, values, x):
+    own = holder.values
+    total = (x * 2).sum()
+    holder.change()
+    own.append(1.0)
+    return total * own[0] + own[1], values
+
+
+@program([functools.partial(held, n) for n in LENGTHS], opaque=None, fell_back=None, mutates=(1,))
+def changed_in_a_tuple(holder, values, x):
+    pair = (values, 2)
+    total = (x * 2).sum()
+    holder.change()
+    y = x * pair[0][0]
+    pair[0].append(3.0)
+    return total, y, pair

@@ -23,9 +23,19 @@ from parakeet_py.frontend.desugar import managers
 from parakeet_py.frontend.evaluate.kept_closures import uses_up
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
-from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, StaticSpec, TupleSpec
+from parakeet_py.signature.specs import (
+    ArraySpec,
+    NoneSpec,
+    ObjectSpec,
+    ScalarSpec,
+    Spec,
+    StaticSpec,
+    TupleSpec,
+    has_lists,
+)
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
+from parakeet_py.typed_ir.specialize import inputs
 from parakeet_py.typed_ir.specialize.containers import dict_items, owned_containers
 from parakeet_py.typed_ir.specialize.forms import array_of, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
@@ -212,6 +222,7 @@ def emit_opaque(
     if observed is CHANGED:
         for value in (*values, *keywords.values()):
             s.need_whole(value)
+        inputs.need_whole_arguments(s)
         raise s.unsupported(f"{reason}, and {text} changes a list, dict or global that is in use here")
     if observed is not None and not is_seldom(operation, values[0]) and in_numpy(s):
         raise s.unsupported(f"{reason} in a function of NumPy's own")
@@ -251,8 +262,12 @@ def emit_opaque(
     made_site = OpaqueSite(
         operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
     )
-    site = s.add_site(replace(made_site, exits=exit is not None, left=left))
-    s.python.effects += not is_harmless(made_site)
+    harmless = is_harmless(made_site)
+    watched = [] if harmless or operation in TRUTHS else _watched(s)
+    leaves += [holder for holder, _ in watched]
+    paths = tuple(path for _, path in watched)
+    site = s.add_site(replace(made_site, exits=exit is not None, left=left, watched=paths))
+    s.python.effects += not harmless
     roots = frozenset(root for value in values for root in roots_of(value))
     given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
     if may_store(operation, values, tuple(keywords)):
@@ -280,6 +295,23 @@ def emit_opaque(
     if random_generators.is_generator(result) and not _has_other_bits(s, [*values, *keywords.values()]):
         random_generators.made_by_python(s, made)
     return made
+
+
+def _watched(s: Context) -> list[tuple[ir.Operand, tuple[str, ...]]]:
+    """What Python code must not change though it is not given it: lists that are arguments, or held by these, with
+    the attributes that lead there. Those that variables hold are looked at by themselves."""
+    found: list[tuple[ir.Operand, tuple[str, ...]]] = []
+    for index, spec in enumerate(s.arguments.signature.params):
+        if has_lists(spec):
+            found.append((inputs.whole_argument(s, index), ()))
+    for one in s.arguments.signature.hidden:
+        if not has_lists(one.spec):
+            continue
+        if one.source[0] == "field":
+            found.append((inputs.whole_argument(s, int(one.source[1])), tuple(map(str, one.source[2:]))))
+        else:
+            s.python.read_late.add(one.source)
+    return found
 
 
 OF_OBJECTS = frozenset({0})

@@ -48,7 +48,8 @@ class OpaqueSite:
     statement, which has given what the operation gave, or with `again` does it anew. `given` are pairs: the number of
     an operand here, and of the operand of the operation that is the same object. `assigned` are the attributes of
     arguments that have been assigned until then, each with the number of what it holds: of an operand or, behind all
-    operands, of an argument.
+    operands, of an argument. Behind the operands come as many objects as there are `watched` paths: attributes that
+    lead to lists whose items compiled code has read, and which the operation must not change.
     """
 
     operation: str
@@ -69,6 +70,7 @@ class OpaqueSite:
     again: bool = False
     given: tuple[tuple[int, int], ...] = ()
     assigned: tuple[tuple[Source, int], ...] = ()
+    watched: tuple[tuple[str, ...], ...] = ()
 
     @property
     def has_flag(self) -> bool:
@@ -147,7 +149,7 @@ def may_not_go_on(site: OpaqueSite, reads_late: bool) -> bool:
     )
     if known:
         return False
-    if makes_lists(site) or (reads_late and not is_harmless(site)):
+    if makes_lists(site) or site.watched or (reads_late and not is_harmless(site)):
         return True
     return site.result is not None and site.result != ANY and site.operation not in TRUTHS
 
