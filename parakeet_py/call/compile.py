@@ -138,7 +138,7 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
         return [PythonMakesInstances(error)]
     if _reads_short_lists(walk.arguments.signature, args):
         return [ItemsOfLists(long=False)]
-    if any(isinstance(spec, ListSpec) for spec in params):
+    if any(isinstance(spec, ListSpec) for spec in (*params, *(one.spec for one in walk.arguments.signature.hidden))):
         return [ItemsOfLists(long=True)]  # Python may do what compiled code cannot, with the lists themselves
     if walk.facts.known.texts:
         return [ValuesOfStrings()]

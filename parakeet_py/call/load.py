@@ -45,6 +45,7 @@ from parakeet_py.signature.specs import (
     TextSpec,
     TupleSpec,
     leaves,
+    list_spec,
     range_spec,
     signature_of,
     spec_of,
@@ -190,7 +191,11 @@ def _chosen_spec(source: Source, value: Any, facts: Facts) -> Spec | None:
     known = source in facts.values or source[0] == "apart" or source[-1] in (KEYS, SIZE)
     if known and can_be_static(value):
         return static_spec(value)
-    return ObjectSpec(list, True) if source in facts.whole and type(value) is list else None
+    if type(value) is not list:
+        return None
+    if source in facts.whole:
+        return ObjectSpec(list, True)
+    return list_spec(value) if facts.long_lists and len(value) > MAX_ITEMS else None
 
 
 def can_be_static(value: Any) -> bool:

@@ -368,13 +368,14 @@ def argument_spec(value: object) -> Spec:
     """The spec of an argument; only there, functions that are defined inside of others are known by their code, and
     long lists of numbers by the type of these."""
     if type(value) is list and len(value) > MANY_NUMBERS:
-        return _list_spec(value) or spec_of(value)
+        return list_spec(value) or spec_of(value)
     if type(value) is types.FunctionType and "<" in value.__qualname__:
         return _function_spec(value)
     return spec_of(value)
 
 
-def _list_spec(value: list[object]) -> Spec | None:
+def list_spec(value: list[object]) -> Spec | None:
+    """The spec of a list of numbers that is read into an array; None for other lists."""
     kinds = set(map(type, value)) if type(value[0]) in (int, float) else set()
     if kinds == {float}:
         return ListSpec("float64")

@@ -86,3 +86,80 @@ def short_lists_that_change(a):
 @program([([3, 1, 2, 7, 5],), (list(range(6)),), ([1, 2, 3],)], opaque=None)
 def short_lists_given_to_python(a):
     return str(a), a, len(a)
+
+
+# ---- long lists that arguments and variables hold --------------------------------------------------------------------
+
+WEIGHTS = [0.5 * i for i in range(40)]
+
+
+class Model:
+    def __init__(self, weights):
+        self.weights = weights
+
+    def __eq__(self, other):
+        return self.weights == other.weights
+
+    __hash__ = None
+
+    def score(self, values):
+        return sum(w * v for w, v in zip(self.weights, values, strict=False))
+
+
+def model(count):
+    return Model([float(i * 7 % 5) for i in range(count)])
+
+
+@program([({"a": [1.0] * 40, "b": [2, 3] * 40},), ({"a": [0.5] * 5, "b": [1, 2]},)])
+def lists_in_a_dict(table):
+    total = 0.0
+    for key in table:
+        for value in table[key]:
+            total += value
+    return total, max(table["b"]), len(table["a"]), {key: sum(values) for key, values in table.items()}
+
+
+@program([lambda: (model(50), [1.0] * 50), lambda: (model(3), [1.0] * 50), lambda: (model(33), [2] * 5)])
+def lists_in_attributes(one, values):
+    return one.score(values), one.weights[1], one.weights[-1], np.array(one.weights).sum(), sorted(one.weights)[:2]
+
+
+@program([(2.0,)])
+def list_in_a_global(x):
+    total = 0.0
+    for weight in WEIGHTS:
+        total += weight * x
+    return total, len(WEIGHTS), WEIGHTS[3]
+
+
+@program([lambda: (model(50),), lambda: (model(3),)], opaque=None, fell_back=None)
+def list_of_an_attribute_changes(one):
+    one.weights.append(2.0)
+    total = 0.0
+    for weight in one.weights:
+        total += weight
+    return total, one.weights
+
+
+@program([lambda: (model(50), 2.0)], opaque=None, fell_back=None)
+def list_of_an_attribute_is_another(one, x):
+    before = one.weights
+    one.weights = [x] * 40
+    return before[1], one.weights[3], len(before), sum(one.weights), before
+
+
+@program([(FLOATS, INTS), (INTS, FLOATS)])
+def items_of_several_types(a, b):
+    inline = []
+    for values in (a, b):
+        total = 0
+        for value in values:
+            total += value
+        inline.append(total)
+    largest, least = [max(v) for v in (a, b)], [min(v) for v in (a, b)]
+    return inline, [sum(v) for v in (a, b)], tuple(sum(v) for v in (b, a)), largest, least
+
+
+@program([(arr("f8", 5), arr("i8", 5)), (arr("f4", 5), arr("i2", 5))])
+def arrays_of_several_types(x, y):
+    return [sum(v) for v in (x, y)], [v.max() for v in (x, y)]

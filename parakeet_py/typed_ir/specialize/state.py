@@ -155,7 +155,8 @@ class Loops:
         self.looping = 0  # and how many are not
         self.has_loops = False  # of the user's own
         self.loop_roots = 0  # roots up to this one are not of the loop's iteration
-        self.chosen: tuple[int, ...] = ()  # the types chosen of values that have several: loops are visited for each
+        self.chosen: tuple[int, ...] = ()  # the types chosen of values that have several, or the items of loops that
+        # are written out: loops inside are visited for each
         self.hints: dict[tuple[Any, ...], list[Template]] = {}  # what earlier visits of loops have found
 
     def hint(self, path: tuple[Any, ...], op: ssa.Op) -> list[Template] | None:
@@ -166,7 +167,8 @@ class Loops:
 
     @contextmanager
     def for_type(self, number: int) -> Iterator[None]:
-        """Inside, code is visited for one type of a value: what it made of another says nothing of loops in it."""
+        """Inside, code is visited for one type of a value, or one of several items, which may have types of their own:
+        what it made of another says nothing of loops in it."""
         around, self.chosen = self.chosen, (*self.chosen, number)
         try:
             yield

@@ -89,11 +89,13 @@ def compute(s: Context, value: ComprehensionV) -> Value:
 def _chosen(s: Context, value: ComprehensionV, items: Sequence[Value]) -> Value:
     """The list of those of some items that are wanted."""
     held: Value = TupleV((), "list")
-    for item in items:
-        wanted = ir.Const(True, PYBOOL) if value.condition is None else s.truth(s.call(value.condition, [item], {}))
+    for number, item in enumerate(items):
+        with s.loops.for_type(number):
+            wanted = ir.Const(True, PYBOOL) if value.condition is None else s.truth(s.call(value.condition, [item], {}))
 
-        def added(item: Value = item, before: Value = held) -> list[Value]:
-            return s.changed("append", before, s.settle([s.call(value.element, [item], {})]))
+        def added(number: int = number, item: Value = item, before: Value = held) -> list[Value]:
+            with s.loops.for_type(number):
+                return s.changed("append", before, s.settle([s.call(value.element, [item], {})]))
 
         def kept(before: Value = held) -> list[Value]:
             return [before]
@@ -146,13 +148,14 @@ def _at_once(s: Context, value: ComprehensionV) -> Value:
     if items is not None:
         made: list[Value] = []
         for item in items:
-            if value.condition is not None:
-                chosen = s.truth(s.call(value.condition, [item], {}))
-                if not isinstance(chosen, ir.Const):
-                    raise LengthDepends
-                if not chosen.value:
-                    continue
-            result = s.call(value.element, [item], {})
+            with s.loops.for_type(len(made)):
+                if value.condition is not None:
+                    chosen = s.truth(s.call(value.condition, [item], {}))
+                    if not isinstance(chosen, ir.Const):
+                        raise LengthDepends
+                    if not chosen.value:
+                        continue
+                result = s.call(value.element, [item], {})
             if value.flatten:
                 made.extend(s.sequence(result))
             elif isinstance(result, ComprehensionV):

@@ -157,7 +157,8 @@ def _unroll(
             s.bind(var, value)
         s.loops.unrolling += 1
         try:
-            results = s.run(op.body)
+            with s.loops.for_type(len(items) - position):
+                results = s.run(op.body)
         finally:
             s.loops.unrolling -= 1
         if not op.stoppable:
