@@ -49,7 +49,16 @@ from parakeet_py.llvm.safety.faults import FAULT
 from parakeet_py.llvm.safety.sites import Site
 from parakeet_py.messages.arrays import with_array_named
 from parakeet_py.signature import patches
-from parakeet_py.signature.facts import Fact, Facts, ItemsOfLists, KnownValue, Place, ValuesOfStrings, WholeList
+from parakeet_py.signature.facts import (
+    Fact,
+    Facts,
+    ItemsOfLists,
+    KnownValue,
+    ObjectsInList,
+    Place,
+    ValuesOfStrings,
+    WholeList,
+)
 from parakeet_py.signature.positional import parameter_names
 from parakeet_py.signature.specs import (
     MAX_ITEMS,
@@ -63,6 +72,7 @@ from parakeet_py.typed_ir.numerics import computes
 from parakeet_py.typed_ir.passes.checks.small_ints import are_small, require_small_ints
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.places import entries
+from parakeet_py.typed_ir.specialize.instances import instance_columns
 from parakeet_py.typed_ir.specialize.opaque.sites import seldom_sites
 from parakeet_py.typed_ir.specialize.profitability import does_little_else
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation, PythonMakesInstances, Restart
@@ -134,6 +144,8 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
     if isinstance(error, NeedObservation):  # what is handed back may be compiled with items that are known one by one
         return [ItemsOfLists(long=False)] if _reads_short_lists(walk.arguments.signature, args) else []
     params = walk.arguments.signature.params
+    if lists := instance_columns.lists(walk.arguments.signature):
+        return [ObjectsInList(place) for place in lists]
     if walk.instances.made:
         return [PythonMakesInstances(error)]
     if _reads_short_lists(walk.arguments.signature, args):

@@ -15,6 +15,9 @@ state of one of NumPy's random generators.
 So are the fields of arrays of records (of a structured dtype): `p["x"]` is an array over the memory of `p`, its
 *column* (`column_name`). `RECORDS` names an array with the shape and strides of the records themselves, whose elements
 nothing reads.
+
+Lists of many instances of one class have such columns, too: `OF_ONE_CLASS` names their class, `COUNT` how many there
+are, and `attribute_column` the list of what all of them hold under a name.
 """
 
 from __future__ import annotations
@@ -73,9 +76,50 @@ def is_column(name: object) -> bool:
     return isinstance(name, str) and name.startswith(RECORDS)
 
 
+OF_ONE_CLASS = "|"
+COUNT = "|#"
+MANY = 32  # instances; of no more than these each is known by itself
+
+
+def attribute_column(name: str) -> str:
+    """The name of what all items of a list hold under a name."""
+    return OF_ONE_CLASS + name
+
+
+def is_of_instances(name: object) -> bool:
+    """Is this the name of something of a list of instances?"""
+    return isinstance(name, str) and name.startswith(OF_ONE_CLASS)
+
+
+def read_of_instances(value: Any, name: str) -> Any:
+    """The class of the items of a list, their number, or what all of them hold under a name; raises `AttributeError`
+    if it is no list of many instances of one plain class, or their attribute is none that is stored plainly."""
+    kinds = set(map(type, value)) if type(value) is list and len(value) > MANY else set()
+    if len(kinds) != 1 or not is_plain(*kinds):
+        raise AttributeError(name)
+    if name == OF_ONE_CLASS:
+        return kinds.pop()
+    if name == COUNT:
+        return len(value)
+    if not holds_plainly(kinds.pop(), name[1:]):
+        raise AttributeError(name)
+    return [*map(operator.attrgetter(name[1:]), value)]
+
+
 def getter_of(name: str) -> Callable[[Any], Any]:
-    """What gives a column, or the array of `RECORDS`."""
+    """What gives a column, or the array of `RECORDS`, or something of a list of instances."""
+    if name == COUNT:
+        return len
+    if name == OF_ONE_CLASS:
+        return _class_of_items
+    if is_of_instances(name):
+        read = operator.attrgetter(name[1:])
+        return lambda items: [*map(read, items)]  # whose class has been looked at
     return operator.itemgetter(name[1:]) if name != RECORDS else _places
+
+
+def _class_of_items(items: list[Any]) -> Any:
+    return read_of_instances(items, OF_ONE_CLASS)
 
 
 def _places(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -198,6 +242,9 @@ def read_field(value: Any, names: tuple[str, ...]) -> Any:
             continue
         if is_column(name):
             value = read_column(value, name)
+            continue
+        if is_of_instances(name):
+            value = read_of_instances(value, name)
             continue
         if name == RANDOM_STATE:
             from parakeet_py.signature.random_states import state_of

@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Any, Self, TypeVar
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.signature.attribute_sources import OF_ALL, OF_ARGUMENTS, of_arguments, variable_of
+from parakeet_py.signature.attribute_sources import OF_ALL, OF_ARGUMENTS, is_of_instances, of_arguments, variable_of
 from parakeet_py.signature.specs import Source
 
 Place = int | Source
@@ -45,6 +45,13 @@ class KnownValue(Fact):
 @record
 class WholeList(Fact):
     """A list is that very object, whose items are not looked at."""
+
+    place: Place
+
+
+@record
+class ObjectsInList(Fact):
+    """The items of a list are objects, whose attributes are not read as columns."""
 
     place: Place
 
@@ -85,7 +92,10 @@ class ValuesOfStrings(Fact):
 
 _KINDS: dict[str, type[Fact]] = {
     kind.__name__: kind
-    for kind in (HiddenArgument, KnownValue, WholeList, Characters, FewerAttributes, ItemsOfLists, ValuesOfStrings)
+    for kind in (
+        *(HiddenArgument, KnownValue, WholeList, ObjectsInList, Characters),
+        *(FewerAttributes, ItemsOfLists, ValuesOfStrings),
+    )
 }
 F = TypeVar("F", bound=Fact)
 
@@ -153,6 +163,8 @@ class Facts:
     def _is_read(self, source: Source) -> bool:
         if is_argument(source):
             return True
+        if is_of_instances(source[-1]) and ObjectsInList(place_of(source[:-1])) in self._known:
+            return False
         if is_held(source):
             return self.fields == OF_ALL
         return self.fields >= OF_ARGUMENTS or not of_arguments(source)
@@ -165,6 +177,11 @@ class Facts:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         return cls(_KINDS[name](*map(_hashable, held)) for name, *held in data["facts"])
+
+
+def place_of(source: Source) -> Place:
+    """The place of what is read from there: a parameter, or a hidden argument."""
+    return int(source[1]) if is_argument(source) else source
 
 
 def is_argument(source: Source) -> bool:

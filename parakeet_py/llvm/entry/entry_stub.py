@@ -37,6 +37,7 @@ from parakeet_py.signature.attribute_sources import (
     getter_of,
     is_column,
     is_item,
+    is_of_instances,
     key_of,
     variable_of,
 )
@@ -223,7 +224,7 @@ def gate_symbols(
 
 def _name_object(name: str) -> object:
     """What a field is found by: an attribute's name, a dict's key, or a function."""
-    if is_column(name):
+    if is_column(name) or is_of_instances(name):
         return getter_of(name)
     if name == RANDOM_STATE:
         from parakeet_py.signature.random_states import state_of

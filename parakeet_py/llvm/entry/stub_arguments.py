@@ -14,7 +14,15 @@ import numpy as np
 from parakeet_py.base.types import ARRAYS, itemsize
 from parakeet_py.llvm.entry.stub_writer import Extent, GateWriter
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
-from parakeet_py.signature.attribute_sources import KEYS, RANDOM_STATE, SIZE, is_column, is_item, variable_of
+from parakeet_py.signature.attribute_sources import (
+    KEYS,
+    RANDOM_STATE,
+    SIZE,
+    is_column,
+    is_item,
+    is_of_instances,
+    variable_of,
+)
 from parakeet_py.signature.specs import (
     MANY_NUMBERS,
     MAX_INNER,
@@ -500,7 +508,7 @@ class ArgumentWriter(GateWriter):
         for place, (name, object_) in enumerate(zip(names, own, strict=True)):
             if kind == "method" and place == len(names) - 1:
                 value = self.field(value, Layout.TYPE)
-            if is_column(name):
+            if is_column(name) or is_of_instances(name):
                 self.records[self.leaf] = value
                 value = self.let(f"call ptr @gate.derived(ptr {value}, ptr {self.own(object_)})")
                 self.put(f"store ptr {value}, ptr {self.at('%columns', 8 * self.columns)}")

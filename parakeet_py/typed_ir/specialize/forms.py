@@ -255,9 +255,9 @@ FORMS |= {
     ),
     RecordV: Form(
         lambda one: (one.index,),
-        lambda one, parts: RecordV(one.records, parts[0]),
-        lambda one: one.records,
-        noun="record of an array",
+        lambda one, parts: replace(one, index=parts[0]),
+        lambda one: (one.records, one.of_list),
+        noun="item of an array or a list",
     ),
     MethodV: Form(
         lambda one: (one.object,), lambda one, parts: MethodV(parts[0], one.name), lambda one: one.name, noun="method"

@@ -135,7 +135,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
         case Static(obj):
             return ResultStatic(obj)
         case RecordV():
-            raise s.unsupported(UNUSUAL_ARRAY)
+            raise s.unsupported("an item of a list, as an object" if value.of_list else UNUSUAL_ARRAY)
         case NeverV() if s.dead:
             return ResultStatic(None)
     raise s.unsupported(f"a function cannot return {s.describe(value)}")

@@ -52,7 +52,7 @@ from parakeet_py.typed_ir.specialize.containers import (
 )
 from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.forms import FORMS
-from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_columns, instances
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.opaque import frame_states, opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
@@ -243,7 +243,9 @@ class Specializer(Context):
             frame.env[param.var] = value
         assigned_attributes.begin(self)
         value = self.run(self.frames[0].function.body)[0]
-        if not all(map(is_pure_site, self.python.sites)):
+        impure = not all(map(is_pure_site, self.python.sites))
+        instance_columns.must_hold(self, impure)
+        if impure:
             if self.assigned.before or any(map(of_arguments, self.python.read_late)):
                 held = any(is_held(one.source) for one in self.arguments.signature.hidden)
                 self.facts.restart(FewerAttributes(OF_ARGUMENTS if held else OF_NONE))

@@ -331,10 +331,11 @@ class RangeV:
 @record
 class RecordV:
     """Records of an argument, by an index of integers and slices: a view, whose fields are read and stored where the
-    columns of the argument are."""
+    columns of the argument are. `of_list`: an item of a list of instances, whose attributes are read in columns."""
 
     records: ObjectV
     index: Value
+    of_list: bool = False
 
 
 @record

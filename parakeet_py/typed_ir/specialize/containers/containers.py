@@ -24,7 +24,7 @@ from parakeet_py.typed_ir.specialize.containers import (
 )
 from parakeet_py.typed_ir.specialize.containers.array_lists import item_of
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of
-from parakeet_py.typed_ir.specialize.instances import instances
+from parakeet_py.typed_ir.specialize.instances import instance_columns, instances
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, loops, tagged_unions
 from parakeet_py.typed_ir.specialize.python import named_tuples
 from parakeet_py.typed_ir.specialize.python.calls import library_subscript
@@ -256,6 +256,8 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
             return lift(text[s.static(index, "an index of a string")])
         case ObjectV() if (found := dict_items.item(s, value, index)) is not None:
             return found
+        case ObjectV() if (item := instance_columns.subscript(s, value, index)) is not None:
+            return item
         case ObjectV() | RecordV() if (found := record_arrays.subscript(s, value, index)) is not None:
             return found
         case MethodV(ArrayV() as array, "flat"):

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field
 from typing import TYPE_CHECKING, Any
 
-from parakeet_py.signature.attribute_sources import SIZE, class_named, in_class, is_plain, stores_plainly
+from parakeet_py.signature.attribute_sources import OF_ONE_CLASS, SIZE, class_named, in_class, is_plain, stores_plainly
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists
@@ -42,6 +42,7 @@ from parakeet_py.typed_ir.specialize.values import (
     MethodV,
     NeverV,
     ObjectV,
+    RecordV,
     RefV,
     Static,
     SuperV,
@@ -95,7 +96,7 @@ def makes(s: Context, target: Any) -> bool:
         and in_class(target, "__del__") is _ABSENT
         and (stores_plainly(target) or of_dataclass(in_class(target, "__setattr__")))
         and (isinstance(init := in_class(target, "__init__"), types.FunctionType) or init is object.__init__)
-        and all(map(_is_found, _own_bases(target)))
+        and all(map(is_found, _own_bases(target)))
     )
 
 
@@ -104,7 +105,7 @@ def _own_bases(cls: type) -> list[type]:
     return [base for base in cls.__mro__[:-1] if base.__module__ not in _OF_LIBRARY]
 
 
-def _is_found(cls: type) -> bool:
+def is_found(cls: type) -> bool:
     """Is a class what its name says?"""
     try:
         return class_named(cls.__module__, cls.__qualname__) is cls
@@ -127,6 +128,21 @@ def _guard(s: Context, cls: type) -> None:
     """Let the signature say that a class has the names that it has."""
     for base in _own_bases(cls):
         s.hidden_value(("class", base.__module__, base.__qualname__, SIZE))
+
+
+def method_of(s: Context, cls: type, name: str) -> Value:
+    """The function behind a method of a class that is found by its name."""
+    owner = owner_of(cls, name)
+    assert owner is not None
+    _guard(s, cls)
+    held = member(s, owner, name)
+    return Static(held.object.__func__) if isinstance(held, Static) and isinstance(held.object, staticmethod) else held
+
+
+def property_of(s: Context, cls: type, value: Value, name: str) -> Value:
+    """value.name, of a property of a class that is found by its name."""
+    _guard(s, cls)
+    return _property(s, value, name, "fget", [], cls)
 
 
 def owner_of(cls: type, name: str) -> type | None:
@@ -303,8 +319,8 @@ def _computes(raw: Any, how: str) -> bool:
     return hasattr(type(raw), how)
 
 
-def _property(s: Context, value: Value, name: str, what: str, args: list[Value]) -> Value:
-    owner = owner_of(class_of(value), name)
+def _property(s: Context, value: Value, name: str, what: str, args: list[Value], cls: type | None = None) -> Value:
+    owner = owner_of(cls or class_of(value), name)
     assert owner is not None
     held = member(s, owner, name)
     function = getattr(held.object, what) if isinstance(held, Static) else None
@@ -423,9 +439,9 @@ def _owner_above(s: Context, value: SuperV, name: str) -> type | None:
     order = value.kind.__mro__
     for base in order[order.index(value.cls) + 1 :]:
         if name in base.__dict__:
-            return base if base is object or _is_found(base) else None
-        if isinstance(value.object, ObjectV) and base.__module__ not in _OF_LIBRARY:
-            if not _is_found(base):
+            return base if base is object or is_found(base) else None
+        if isinstance(value.object, ObjectV | RecordV) and base.__module__ not in _OF_LIBRARY:
+            if not is_found(base):
                 return None
             s.hidden_value(("class", base.__module__, base.__qualname__, SIZE))
     return None
@@ -443,6 +459,10 @@ def super_of(s: Context) -> Value:
     elif isinstance(first, ObjectV):
         known = known_object(s, first)
         kind = known[0] if known is not None and is_plain(known[0]) else None
+    elif isinstance(first, RecordV) and first.of_list:
+        known = known_object(s, first.records)
+        held = s.arguments.hidden.get((*known[1], OF_ONE_CLASS)) if known is not None else None
+        kind = held.object if isinstance(held, Static) else None
     if first is None or cell is None or kind is None or cell.cell_contents not in kind.__mro__:
         raise s.unsupported("`super` cannot be accelerated: it looks at the frame of its caller")
     return SuperV(first, cell.cell_contents, kind)

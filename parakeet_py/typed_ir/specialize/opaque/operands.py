@@ -96,7 +96,7 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
                 return template_of(s, tagged_unions.boxed(s, value), leaves)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
         case RecordV():
-            raise s.unsupported(UNUSUAL_ARRAY)
+            raise s.unsupported("an item of a list, as an object" if value.of_list else UNUSUAL_ARRAY)
         case ClosureV():
             return _closure_template(s, value, leaves)
         case MessageV(template, args) if args:

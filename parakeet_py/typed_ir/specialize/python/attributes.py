@@ -39,7 +39,7 @@ from parakeet_py.typed_ir.specialize.containers import (
     sorting,
 )
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
-from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_columns, instances
 from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
 from parakeet_py.typed_ir.specialize.python import named_tuples, random_generators
 from parakeet_py.typed_ir.specialize.python.known_calls import call_registered, registered_body
@@ -104,6 +104,8 @@ def attribute(s: Context, value: Value, name: str) -> Value:
             return {"start": lower, "stop": upper, "step": step}[name]
         case RangeV(start, stop, step) if name in ("start", "stop", "step"):
             return {"start": start, "stop": stop, "step": step}[name]
+        case RecordV(of_list=True):
+            return instance_columns.attribute(s, value, name)
         case ObjectV() | RecordV() if (found := record_arrays.attribute(s, value, name)) is not None:
             return found
         case ObjectV():
@@ -159,6 +161,8 @@ def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
     if instances.is_instance(value):
         instances.set_attribute(s, value, name, new)
         return
+    if isinstance(value, RecordV) and value.of_list:
+        raise s.unsupported(f"assignment to the attribute .{name} of {s.describe(value)}")
     if isinstance(value, ObjectV | RecordV) and record_arrays.set_attribute(s, value, name, new):
         return
     known = known_object(s, value) if isinstance(value, ObjectV) else None
@@ -393,6 +397,8 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
             if name == "get" and args and hash_maps.wants_table(s, obj, args[0]):
                 return hash_maps.method(s, hash_maps.table_for(s, obj), name, args)
             return _dict_method(s, obj, name, args)
+        case RecordV(of_list=True):
+            return instance_columns.call_method(s, obj, name, args, kwargs)
         case ObjectV():
             found = dict_items.method(s, obj, name, args) if not kwargs else None
             if found is not None:

@@ -23,7 +23,7 @@ from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
-from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_columns, instances
 from parakeet_py.typed_ir.specialize.message_arguments import escaped
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, tagged_scalars
 from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
@@ -89,6 +89,8 @@ def _len(s: Context, value: Value) -> Value:
         case RangeV():
             return ScalarV(iterables.range_length(s, value))
         case ObjectV():
+            if (many := instance_columns.length(s, value)) is not None:
+                return ScalarV(many)
             shape = record_arrays.shape_of(s, value)
             if shape is not None:
                 return _len(s, shape)

@@ -1,0 +1,185 @@
+"""Lists of many instances as arguments, whose attributes are read in loops in loops."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from tests.corpus import case, program, raising
+
+
+@dataclasses.dataclass
+class Particle:
+    x: float
+    y: float
+    charge: int = 1
+    label: str = "p"
+
+    @property
+    def size(self):
+        return math.sqrt(self.x * self.x + self.y * self.y)
+
+    def to(self, other):
+        return math.sqrt((self.x - other.x) ** 2 + (self.y - other.y) ** 2)
+
+
+class Heavy(Particle):
+    def to(self, other):
+        return super().to(other) * self.charge
+
+
+class Slotted:
+    __slots__ = ("charge", "x", "y")
+
+    def __init__(self, x, y, charge=1):
+        self.x, self.y, self.charge = x, y, charge
+
+    def __eq__(self, other):
+        return (self.x, self.y, self.charge) == (other.x, other.y, other.charge)
+
+    __hash__ = None
+
+    def to(self, other):
+        return abs(self.x - other.x)
+
+
+class Cloud:
+    def __init__(self, particles):
+        self.particles = particles
+
+    def energy(self):
+        return pairs(self.particles)
+
+
+def many(kind, count=40):
+    return [kind(float(i * 7 % 11), 2.0 * i - 5, i % 3) for i in range(count)]
+
+
+def of(*kinds, count=40):
+    return [lambda kind=kind: (many(kind, count),) for kind in kinds]
+
+
+KINDS = (Particle, Heavy, Slotted)
+
+
+@program(of(*KINDS))
+def pairs(ps):
+    total = 0.0
+    for i in range(len(ps)):
+        for j in range(i):
+            total += abs(ps[i].x - ps[j].y) * ps[j].charge
+    return total
+
+
+@program(of(*KINDS))
+def methods_of_items(ps):
+    total, largest = 0.0, 0.0
+    for i, p in enumerate(ps):
+        for q in ps:
+            total += p.to(q) * i
+            largest = max(largest, q.x)
+    return total, largest, [sum(p.x * q.y for q in ps) for p in ps][:3], len(ps)
+
+
+@program(of(Particle, Heavy))
+def properties_of_items(ps):
+    total, best = 0.0, ps[0]
+    for _ in range(3):
+        for p in ps:
+            if p.size > best.size:
+                best = p
+            total += p.size
+    return total, best.x, best.charge
+
+
+@program([lambda: (Cloud(many(Particle)),), lambda: (Cloud(many(Slotted, 50)),)])
+def list_in_an_attribute(cloud):
+    return cloud.energy(), len(cloud.particles)
+
+
+@program([case(*of(Particle)[0](), -1), case(*of(Particle)[0](), 39), raising(IndexError, *of(Particle)[0](), 40),
+          raising(IndexError, *of(Particle)[0](), -41)], message=True, fell_back=None, opaque=None)  # fmt: skip
+def item_at(ps, k):
+    total = 0.0
+    for _ in range(3):
+        for p in ps:
+            total += p.x * ps[k].y
+    return total
+
+
+def mixed():
+    ps = many(Particle)
+    ps[7] = Slotted(1.0, 2.0)
+    return (ps,)
+
+
+def with_ints():
+    ps = many(Particle)
+    ps[7].x = 3
+    return (ps,)
+
+
+@program([*of(Particle), mixed, with_ints, *of(Particle)], fell_back=None, opaque=None)
+def of_several_classes_or_types(ps):
+    total = 0
+    for p in ps:
+        for q in ps:
+            total += p.x * q.y
+    return total
+
+
+def shared():
+    ps = many(Particle)
+    return ps, ps[3]
+
+
+@program([shared], fell_back=None, opaque=None, mutates=(0, 1))
+def an_item_is_assigned(ps, one):
+    one.x = 100.0
+    total = 0.0
+    for p in ps:
+        for q in ps:
+            total += p.x * q.y
+    return total, one
+
+
+class Change:
+    def __init__(self, one):
+        self.one = one
+
+    def __eq__(self, other):
+        return self.one == other.one
+
+    __hash__ = None
+
+    def __call__(self):
+        self.one.x += 1.0
+        exec("")
+        return 1.0
+
+
+def with_change():
+    ps = many(Particle)
+    return ps, Change(ps[3])
+
+
+@program([with_change], fell_back=None, opaque=None, mutates=(0,))
+def python_changes_an_item(ps, change):
+    total = 0.0
+    for p in ps:
+        for q in ps:
+            total += p.x * q.y
+    change()
+    for p in ps:
+        for q in ps:
+            total += p.x * q.y
+    return total, np.float64(change.one.x)
+
+
+@program(of(Particle), fell_back=None, opaque=None)
+def items_as_objects(ps):
+    total = 0.0
+    for p in ps:
+        for q in ps:
+            total += p.x * q.y
+    return total, ps[3], ps[0] == ps[1], ps[0] is ps[0], [p.label for p in ps][:2]
