@@ -32,7 +32,6 @@ from parakeet_py.signature.specs import (
     StaticSpec,
     TextSpec,
     TupleSpec,
-    has_lists,
 )
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
@@ -143,33 +142,6 @@ def need_whole(s: Context, value: Value) -> None:
     if s.arguments.list_roots and form_of(value).type is list:
         for root in roots_of(value) & s.arguments.list_roots.keys():
             s.facts.restart(WholeList(s.arguments.place(s.arguments.list_roots[root])))
-
-
-def is_part_of_argument(s: Context, value: Value) -> bool:
-    """Is this a list that is an argument or held by one, or by a variable, of which the items are known?"""
-    if id(value) in s.arguments.lists:
-        return True
-    return (
-        bool(s.arguments.list_roots)
-        and form_of(value).type is list
-        and bool(roots_of(value) & s.arguments.list_roots.keys())
-    )
-
-
-def need_whole_arguments(s: Context) -> None:
-    """Start again, with a list that is a parameter as an object, if there is one whose items are known."""
-    for index, spec in enumerate(s.arguments.signature.params):
-        if has_lists(spec) and not (isinstance(spec, TupleSpec) and spec.kind != "list"):
-            s.facts.restart(WholeList(index))
-
-
-def whole_argument(s: Context, index: int) -> ir.Var:
-    """A parameter as the object it is, beside what is known of its items."""
-    if isinstance(s.arguments.signature.params[index], ObjectSpec):
-        return next(var for var, place in s.arguments.leaf_param.items() if place == index)
-    value = taken(s, ("field", index))
-    assert isinstance(value, ObjectV)
-    return value.var
 
 
 def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:

@@ -256,8 +256,8 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
             return lift(text[s.static(index, "an index of a string")])
         case ObjectV() if (found := dict_items.item(s, value, index)) is not None:
             return found
-        case ObjectV() if (item := instance_columns.subscript(s, value, index)) is not None:
-            return item
+        case ObjectV() if (instance := instance_columns.subscript(s, value, index)) is not None:
+            return instance
         case ObjectV() | RecordV() if (found := record_arrays.subscript(s, value, index)) is not None:
             return found
         case MethodV(ArrayV() as array, "flat"):

@@ -32,10 +32,10 @@ from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
-from parakeet_py.typed_ir.specialize import inputs
 from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.assigned_attributes import Cell
+from parakeet_py.typed_ir.specialize.opaque import watched_lists
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, EXIT, FrameState, OpaqueSite
 from parakeet_py.typed_ir.specialize.restarts import HandBack
@@ -202,7 +202,7 @@ class _Operands:
                 raise Incomplete(f"a {type(part).__name__} is live")
             if isinstance(part, Static) and isinstance(part.object, Cell):
                 raise Incomplete("a name that functions inside bind")  # its cell is none of Python's
-            if inputs.is_part_of_argument(self.s, part):
+            if watched_lists.is_part_of_argument(self.s, part):
                 raise Incomplete("a list that an argument or a variable holds")  # a copy would be another one
             if _can_change(part):
                 if any(part == one for one in self.shared):

@@ -31,16 +31,15 @@ from parakeet_py.signature.specs import (
     Spec,
     StaticSpec,
     TupleSpec,
-    has_lists,
 )
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
-from parakeet_py.typed_ir.specialize import inputs
 from parakeet_py.typed_ir.specialize.containers import dict_items, owned_containers
 from parakeet_py.typed_ir.specialize.forms import array_of, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
+from parakeet_py.typed_ir.specialize.opaque import watched_lists
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.purity import has_python_methods, holds_array, is_pure, may_store, of_random
@@ -222,7 +221,7 @@ def emit_opaque(
     if observed is CHANGED:
         for value in (*values, *keywords.values()):
             s.need_whole(value)
-        inputs.need_whole_arguments(s)
+        watched_lists.need_whole_arguments(s)
         raise s.unsupported(f"{reason}, and {text} changes a list, dict or global that is in use here")
     if observed is not None and not is_seldom(operation, values[0]) and in_numpy(s):
         raise s.unsupported(f"{reason} in a function of NumPy's own")
@@ -263,7 +262,7 @@ def emit_opaque(
         operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
     )
     harmless = is_harmless(made_site)
-    watched = [] if harmless or operation in TRUTHS else _watched(s)
+    watched = [] if harmless or operation in TRUTHS else watched_lists.holders(s)
     leaves += [holder for holder, _ in watched]
     paths = tuple(path for _, path in watched)
     site = s.add_site(replace(made_site, exits=exit is not None, left=left, watched=paths))
@@ -295,23 +294,6 @@ def emit_opaque(
     if random_generators.is_generator(result) and not _has_other_bits(s, [*values, *keywords.values()]):
         random_generators.made_by_python(s, made)
     return made
-
-
-def _watched(s: Context) -> list[tuple[ir.Operand, tuple[str, ...]]]:
-    """What Python code must not change though it is not given it: lists that are arguments, or held by these, with
-    the attributes that lead there. Those that variables hold are looked at by themselves."""
-    found: list[tuple[ir.Operand, tuple[str, ...]]] = []
-    for index, spec in enumerate(s.arguments.signature.params):
-        if has_lists(spec):
-            found.append((inputs.whole_argument(s, index), ()))
-    for one in s.arguments.signature.hidden:
-        if not has_lists(one.spec):
-            continue
-        if one.source[0] == "field":
-            found.append((inputs.whole_argument(s, int(one.source[1])), tuple(map(str, one.source[2:]))))
-        else:
-            s.python.read_late.add(one.source)
-    return found
 
 
 OF_OBJECTS = frozenset({0})

@@ -1,0 +1,59 @@
+"""Lists that arguments and variables hold and whose items the function knows, which Python code may change all the same
+by another name of theirs (see `llvm.runtime.watched_lists`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parakeet_py.signature.facts import WholeList
+from parakeet_py.signature.specs import ObjectSpec, TupleSpec, has_lists
+from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.forms import form_of, roots_of
+from parakeet_py.typed_ir.specialize.values import ObjectV, Value
+
+if TYPE_CHECKING:
+    from parakeet_py.typed_ir.specialize.context import Context
+
+
+def holders(s: Context) -> list[tuple[ir.Operand, tuple[str, ...]]]:
+    """What Python code must not change though it is not given it: lists that are arguments, or held by these, with
+    the attributes that lead there. Those that variables hold are looked at by themselves."""
+    found: list[tuple[ir.Operand, tuple[str, ...]]] = []
+    for index, spec in enumerate(s.arguments.signature.params):
+        if has_lists(spec):
+            found.append((whole_argument(s, index), ()))
+    for one in s.arguments.signature.hidden:
+        if not has_lists(one.spec):
+            continue
+        if one.source[0] == "field":
+            found.append((whole_argument(s, int(one.source[1])), tuple(map(str, one.source[2:]))))
+        else:
+            s.python.read_late.add(one.source)
+    return found
+
+
+def is_part_of_argument(s: Context, value: Value) -> bool:
+    """Is this a list that is an argument or held by one, or by a variable, of which the items are known?"""
+    if id(value) in s.arguments.lists:
+        return True
+    return (
+        bool(s.arguments.list_roots)
+        and form_of(value).type is list
+        and bool(roots_of(value) & s.arguments.list_roots.keys())
+    )
+
+
+def need_whole_arguments(s: Context) -> None:
+    """Start again, with a list that is a parameter as an object, if there is one whose items are known."""
+    for index, spec in enumerate(s.arguments.signature.params):
+        if has_lists(spec) and not (isinstance(spec, TupleSpec) and spec.kind != "list"):
+            s.facts.restart(WholeList(index))
+
+
+def whole_argument(s: Context, index: int) -> ir.Var:
+    """A parameter as the object it is, beside what is known of its items."""
+    if isinstance(s.arguments.signature.params[index], ObjectSpec):
+        return next(var for var, place in s.arguments.leaf_param.items() if place == index)
+    value = s.taken(("field", index))
+    assert isinstance(value, ObjectV)
+    return value.var
