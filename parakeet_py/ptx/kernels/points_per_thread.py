@@ -9,12 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from parakeet_py.base.types import INT64
+from parakeet_py.base.types import INT64, itemsize
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.imp.schedule.loop_order import Study
-from parakeet_py.typed_ir.ir import Block, Cast, Let, Load, Operand, Prim, Var, operands_of
+from parakeet_py.imp.schedule.loop_order import Study, access_cost, static_cost
+from parakeet_py.typed_ir.ir import Block, Cast, Let, Load, Operand, Prim, Var, dtype_of, operands_of
 
+VECTOR_BYTES = 16
+MAX_UNROLLED = 128  # operations of neighbouring points that are loaded together
 _INDEX_ARITHMETIC = frozenset({"add", "sub", "mul", "minimum", "maximum"})
+
+
+def neighbours(found: Study, body: Block, index: Var, stored: Sequence[Var] = ()) -> int:
+    """Neighbouring points along an index that a thread takes together: as many as 16 bytes hold of each array that the
+    body reads, and of those that are `stored`, where all lie so."""
+    loads = [access for access in found.accesses if not access.store]
+    if not found.simple or any(access_cost(found, access, index) > 1 for access in loads):
+        return 1
+    size = max(
+        (itemsize(dtype_of(array)) for array in (*(load.array for load in loads), *stored)), default=VECTOR_BYTES
+    )
+    width = VECTOR_BYTES // size
+    return width if width * static_cost(body) <= MAX_UNROLLED else 1
 
 
 def at_points(

@@ -16,16 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from parakeet_py.base.types import BOOL, INT64, Array, itemsize
+from parakeet_py.base.types import BOOL, INT64, Array
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower import scans as on_cpu
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, combination, combine, declare
 from parakeet_py.imp.lower.loops import axes_of
-from parakeet_py.imp.schedule.loop_order import Study, access_cost, static_cost, study
+from parakeet_py.imp.schedule.loop_order import study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.combining import across_block
-from parakeet_py.ptx.kernels.points_per_thread import at_points
+from parakeet_py.ptx.kernels.points_per_thread import at_points, neighbours
 from parakeet_py.ptx.kernels.published import awaited, publish, words_of
 from parakeet_py.ptx.kernels.regions import THREADS, WARP, grid, grid_of_blocks, index_of, unravel
 from parakeet_py.ptx.skeletons.scan_tiles import WARPS, AtOnce, Store, Tile, Values, rounds_of
@@ -34,8 +34,6 @@ from parakeet_py.typed_ir.ir import Const, Operand, Scan, Var
 WARP_LINE, BLOCK_LINE = 16, 1024  # elements of a line from which a warp, a block works on it
 FEW_LINES, LONG_LINE = 64, 1 << 15  # at most so many lines of at least so many elements are scanned one by one
 GROUP = THREADS  # tiles of a group
-VECTOR_BYTES = 16
-MAX_UNROLLED = 64  # operations of the elements that are loaded together
 
 
 def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
@@ -67,7 +65,7 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
         return results
 
     if not others:
-        width = _width(op, found, arrays, with_)
+        width = min(neighbours(found, op.body, along.index, arrays), rounds_of(with_))
         _one_line(lo, with_, along.extent, values, store, op.inclusive, width=width, at_once=at_once)
         return
     lines = lo.product(axis.extent for axis in others)
@@ -144,16 +142,6 @@ def lower_scan(lo: Lowering, outs: tuple[Var, ...], op: Scan) -> None:
         lo.compare("ge", along.extent, Const(LONG_LINE, INT64)),
     )
     lo.when(lo.prim("and", few, long, type_=BOOL), one_by_one, several)
-
-
-def _width(op: Scan, found: Study, outs: Sequence[Var], with_: Combination) -> int:
-    """Neighbouring elements that a thread loads and stores together: as many as 16 bytes hold, where all lie so."""
-    index = op.indices[op.axis]
-    if not found.simple or any(access_cost(found, access, index) > 1 for access in found.accesses):
-        return 1
-    sizes = [itemsize(array_type(array).dtype) for array in (*(access.array for access in found.accesses), *outs)]
-    width = min(VECTOR_BYTES // max(sizes), rounds_of(with_))
-    return width if width * static_cost(op.body) <= MAX_UNROLLED else 1
 
 
 # ---- one line --------------------------------------------------------------------------------------------------------

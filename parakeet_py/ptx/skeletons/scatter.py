@@ -2,7 +2,9 @@
 
 * A combine that is an addition, extremum or bit operation is one atomic, a product or difference a loop of compare and
   swap (`atomics`). A small target is first filled in shared memory, a copy for each block, which is combined into the
-  target once. Points that are only counted are counted in 32 bits there: shared memory has no additions of 64.
+  target once; very small ones have several copies there, and warps take turns with them, so that fewer threads wait
+  for each other's element. Points that lie side by side are loaded 16 bytes at a time. Points that are only counted are
+  counted in 32 bits there: shared memory has no additions of 64.
 * A combine that just takes the new value: of several points of one element the last one wins, as in NumPy. A first pass
   finds out which point that is, a second one stores.
 * Any other combine is done in order, by one thread.
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_complex, is_float, is_unsigned, itemsize
 from parakeet_py.imp import ir as imp
@@ -23,13 +26,15 @@ from parakeet_py.imp.schedule.loop_order import static_cost, study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.atomics import WORD
 from parakeet_py.ptx.kernels.combining import TOGETHER, stride
-from parakeet_py.ptx.kernels.regions import THREADS, grid, grid_of_blocks, index_of, split32, unravel
+from parakeet_py.ptx.kernels.points_per_thread import at_points, neighbours
+from parakeet_py.ptx.kernels.regions import THREADS, WARP, grid, grid_of_blocks, index_of, split32, unravel
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Scatter, Var
 
 COUNT = Scalar("uint32")
 COUNTED = 1 << 32  # points that are so few that 32 bits hold their number
 SHARED_BYTES = 16 << 10  # of a target that is filled in shared memory
 BLOCKS = 528  # blocks that fill copies of a small target
+COPIES = 8  # of a very small target in a block
 ATOMICS = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor"})
 
 
@@ -74,6 +79,12 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         size = lo.product(extents)
         words = Const(max(WORD // itemsize(own_dtype), 1), INT64)  # elements that share a word are set together
         count = SHARED_BYTES // itemsize(own_dtype)
+        whole = lo.multiply(lo.ceil_div(size, words), words)
+        copies: Operand = ONE
+        for several in (2, 4, COPIES):
+            fits = lo.compare("le", lo.multiply(whole, Const(several, INT64)), Const(count, INT64))
+            copies = lo.prim("select", fits, Const(several, INT64), copies)
+        width = neighbours(found, op.body, axes[0].index) if len(axes) == 1 else 1
         wanted = lo.ceil_div(points, Const(THREADS * TOGETHER, INT64))
         blocks = lo.minimum(lo.maximum(wanted, ONE), Const(BLOCKS, INT64))
         nothing = identity(name, own_dtype)
@@ -81,22 +92,33 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         def some(block: Var, thread: Var) -> None:
             own = lo.let("own", Array(own_dtype, 1, "C"), imp.NewArray((Const(count, INT64),), "shared"))
             step = Const(THREADS, INT64)
-            whole = lo.multiply(lo.ceil_div(size, words), words)
-            stride(lo, thread, whole, step, 1, lambda element: lo.store(own, (element,), nothing))
+            every = lo.multiply(whole, copies)
+            stride(lo, thread, every, step, 1, lambda element: lo.store(own, (element,), nothing))
             lo.emit(imp.Barrier("block"))
+            warp = lo.floor_div(thread, Const(WARP, INT64))
+            start = lo.multiply(lo.prim("and", warp, lo.subtract(copies, ONE)), whole)
 
-            def point(number: Operand) -> None:
-                keep, place, value = body(number)
-
+            def change_own(keep: Operand, place: Sequence[Operand], value: Operand) -> None:
                 def here() -> None:
                     element: Operand = ZERO
                     for index, extent in zip(place, extents, strict=True):
                         element = lo.add(lo.multiply(element, extent), index)
-                    update(name, own, (element,), Const(1, COUNT) if counts else value)
+                    update(name, own, (lo.add(start, element),), Const(1, COUNT) if counts else value)
 
                 lo.when(keep, here)
 
-            stride(lo, index_of(lo, block, thread), points, lo.multiply(blocks, step), cost, point)
+            def run(number: Operand) -> None:
+                first = lo.multiply(number, Const(width, INT64))
+                places = [lo.add(first, Const(step, INT64)) for step in range(width)]
+                visits = [partial(unravel, lo, axes, place) for place in places]
+                at_points(lo, found, op.body, visits, lambda given: change_own(given[0], given[1:-1], given[-1]))
+
+            member, members = index_of(lo, block, thread), lo.multiply(blocks, step)
+            runs = lo.floor_div(points, Const(width, INT64))
+            stride(lo, member, runs, members, cost * width, run)
+            if width > 1:
+                behind = lo.add(lo.multiply(runs, Const(width, INT64)), member)
+                lo.when(lo.compare("lt", behind, points), lambda: change_own(*body(behind)))
             lo.emit(imp.Barrier("block"))
 
             def leave(element: Operand) -> None:
@@ -105,10 +127,19 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
                 for extent in extents[:0:-1]:
                     rest, index = split32(lo, rest, extent)
                     place.insert(0, index)
-                found: Operand = lo.load(own, element)
+                total = lo.declare("acc", Scalar(own_dtype), nothing)
+                copy = lo.index("copy")
+
+                def one() -> None:
+                    part = lo.load(own, lo.add(lo.multiply(copy, whole), element))
+                    both = lo.prim(_together(name, own_dtype), lo.read(total), part, type_=Scalar(own_dtype))
+                    lo.write(total, both)
+
+                lo.loop(copy, ZERO, copies, one, "vector")
+                result: Operand = lo.read(total)
                 if counts:
-                    found = lo.let("found", Scalar(kind.dtype), Cast(found))
-                update("add" if name == "sub" else name, target, (rest, *place), found)
+                    result = lo.let("found", Scalar(kind.dtype), Cast(result))
+                update("add" if name == "sub" else name, target, (rest, *place), result)
 
             stride(lo, thread, size, step, 1, leave)
 
@@ -154,6 +185,13 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         lo.when(both, lambda: through_shared(change), to_target)
     else:
         to_target()
+
+
+def _together(name: str, dtype: str) -> str:
+    """The primitive that combines what two copies hold."""
+    if dtype == "bool":
+        return {"add": "or", "maximum": "or", "fmax": "or", "or": "or", "xor": "xor"}.get(name, "and")
+    return "add" if name == "sub" else name
 
 
 def identity(name: str, dtype: str) -> Const:
