@@ -24,7 +24,6 @@ exceptions on this machine.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -158,7 +157,9 @@ def c_address(name: str, dtype: str) -> int | None:
 
 @lru_cache(maxsize=1)
 def _c_library() -> ctypes.CDLL:
-    return ctypes.CDLL(ctypes.util.find_library("m"))
+    from ctypes.util import find_library  # which imports a good deal
+
+    return ctypes.CDLL(find_library("m"))
 
 
 # ---- what their results depend on ------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import sys
 import threading
 import types
 import warnings
-from collections import ChainMap
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -80,6 +79,7 @@ EXPORTS = (
     "gate.watched",
     "gate.now",
     "gate.drop",
+    "gate.clean",
     "gate.poll",
     "gate.read_list",
     "gate.box_array",
@@ -202,7 +202,7 @@ def _load() -> Mapping[str, int]:
     _kept.append(rt.mem_handler)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(rt.symbols["pk_set_poll"])(code["gate.poll"])
     callable_type.set_support(code["gate.forward"], code["gate.call"])
-    return ChainMap(dict(code.addresses), known)
+    return {**known, **code.addresses}
 
 
 def _load_checked(unchecked: Mapping[str, int]) -> Mapping[str, int]:
@@ -216,7 +216,7 @@ def _load_checked(unchecked: Mapping[str, int]) -> Mapping[str, int]:
     _kept.append(rt.mem_handler)
     known |= objects.functions(known)
     code = support_code("checked gate support", stub_support.support(checked=True), known, EXPORTS, prefix="gate.")
-    return ChainMap(dict(code.addresses), known)
+    return {**known, **code.addresses}
 
 
 _kept: list[Any] = []

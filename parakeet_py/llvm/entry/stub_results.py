@@ -258,7 +258,7 @@ class ResultWriter(GateWriter):
 
     def finish(self, value: str) -> None:
         """Release what the call has taken, and return."""
-        self.give_back()
+        self.give_back(often=value != "null")
         self.drop_columns()
         self.put(f"ret ptr {self.settle(value)}")
 
@@ -269,8 +269,22 @@ class ResultWriter(GateWriter):
         if self.columns:
             self.put(f"call void @gate.drop(ptr %columns, i64 {self.columns})")
 
-    def give_back(self) -> None:
-        """Free what is left of the call's memory, and drop its state and what it has pinned."""
+    def give_back(self, often: bool = False) -> None:
+        """Free what is left of the call's memory, and drop its state and what it has pinned.
+
+        The code is short, unless this happens `often`, and in code that is optimised.
+        """
+        if self.checked or (often and self.limits is None):
+            self.clean()
+        else:
+            self.put(f"call void @gate.clean(ptr %ctx, ptr {self.initial_state()})")
+        if self.kept:
+            self.put(f"call void @gate.drop(ptr %kept, i64 {len(self.kept)})")
+        for pin in (*self.pins, *self.made):
+            self.put(f"call void @gate.Py_DecRef(ptr {pin})")
+
+    def clean(self) -> None:
+        """What `gate.clean` does."""
         held = self.field("%ctx", Context.STATE)
         same = self.let(f"icmp eq ptr {held}, {self.initial_state()}")
         blocks = self.field("%ctx", Context.BLOCKS)
@@ -286,7 +300,3 @@ class ResultWriter(GateWriter):
             self.put(f"call void @gate.take(ptr {mine})")
         self.put(f"call void @gate.Py_DecRef(ptr {mine})")
         self.jump(done)
-        if self.kept:
-            self.put(f"call void @gate.drop(ptr %kept, i64 {len(self.kept)})")
-        for pin in (*self.pins, *self.made):
-            self.put(f"call void @gate.Py_DecRef(ptr {pin})")

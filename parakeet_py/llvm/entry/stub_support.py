@@ -74,6 +74,8 @@ def support(checked: bool = False) -> tuple[Source, ...]:
         "INTERRUPTED": INTERRUPTED,
         "FAILURE": Context.ARGUMENTS - 8,  # the status is the first of seven numbers
         "SLOW": SLOW_OFFSET,
+        "STATE": Context.STATE,
+        "BLOCKS": Context.BLOCKS,
         **LAYOUT,
     }
     texts = (_COUNTING if checked else "", INCREMENT.text, _COMPARE, _CALL, ARRAYS)
@@ -231,6 +233,13 @@ def opaque(checker: ptr, value: ptr) -> i1:
     Py_DecRef(value)
     Py_DecRef(answer)
     return answer == true_object
+
+# Free what is left of a call's memory, and drop its state, unless that is still the one of all calls.
+def clean(ctx: ptr, initial: ptr):
+    held = ctx.STATE.ptr
+    if held != initial or ctx.BLOCKS.ptr != null:
+        pk_free_all(ctx)
+        Py_DecRef(null if held == initial else held)
 
 # The number that the Python function `teller` gives; 1 if it fails.
 @cold.noinline

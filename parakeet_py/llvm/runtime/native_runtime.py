@@ -18,7 +18,6 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -144,7 +143,7 @@ class Runtime(NamedTuple):
         title: Title | None = None,
     ) -> LoadedCode:
         """Load an object that may use the runtime; `external` gives further addresses."""
-        known = self.symbols if external is None else ChainMap(dict(external), dict(self.symbols))
+        known = self.symbols if external is None else {**self.symbols, **external}
         return compiler.load(object_bytes, known, exports, symbols.resolve, title)
 
     def trim(self) -> None:

@@ -85,6 +85,7 @@ class Aliases:
         self._base: dict[Var, Var] = {}
         self._order: dict[Var, int] = {}  # of the statements that bind arrays
         self._made: set[Var] = set()
+        self._within: dict[int, tuple[Op, Effects]] = {}  # what operators do in their blocks, by `id`
         arrays = [param for param in function.params if isinstance(param.type, Array)]
         for param in arrays:
             self._atoms[param] = frozenset((param if function.disjoint else arrays[0],))
@@ -95,6 +96,7 @@ class Aliases:
 
     def add(self, block: Block) -> None:
         """Take note of the statements of a block (also one made after the analysis)."""
+        self._within.clear()
         self._collect(block)
         self._propagate()
         if self._from_python:
@@ -240,6 +242,18 @@ class Aliases:
                 effects.fails |= fails
             case Check():
                 effects.fails = True
-        for inner in blocks_of(op):
-            for let in inner.statements:
-                self._effects(let.op, effects)
+        blocks = blocks_of(op)
+        if not blocks:
+            return
+        known = self._within.get(id(op))
+        if known is None:  # passes ask of what is nested on each level
+            known = self._within[id(op)] = op, Effects(set(), set())
+            for block in blocks:
+                for let in block.statements:
+                    self._effects(let.op, known[1])
+        within = known[1]
+        effects.reads |= within.reads
+        effects.writes |= within.writes
+        effects.fails |= within.fails
+        effects.overflows |= within.overflows
+        effects.calls |= within.calls

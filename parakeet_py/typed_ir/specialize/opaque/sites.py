@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
@@ -95,7 +95,8 @@ def _place(site: OpaqueSite) -> str:
     first, last = site.trace[0], site.trace[-1]
     if last.filename == first.filename:
         return f"line {first.line}, in {last.name} at line {last.line}"
-    return f"line {first.line}, in {last.name} at {'/'.join(PurePath(last.filename).parts[-2:])}:{last.line}"
+    file = "/".join(last.filename.replace(os.sep, "/").split("/")[-2:])
+    return f"line {first.line}, in {last.name} at {file}:{last.line}"
 
 
 def shown_sites(sites: Iterable[OpaqueSite]) -> tuple[OpaqueSite, ...]:
