@@ -69,7 +69,8 @@ docs: $(VENV)/.test
 
 site: $(VENV)/bin/python
 	@$(PIP) install -e '.[site]'
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "build/site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && \
+		echo "build/site/index.html; with the search: python -m http.server --directory build/site"
 
 test-gpu:
 	@$(ON_GPU) -m tests.gpu $(ARGS)

@@ -89,6 +89,8 @@ def test_they_come_from_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert from_disk(second) == [True]
     assert entries(folder) == before
     assert len(first.opaque_calls) == 2 and second.opaque_calls == first.opaque_calls
+    line, inside = (one.__code__.co_firstlineno for one in (ranked, helper))
+    assert first.opaque_calls[0].startswith(f"numpy.partition (line {line + 2}, in helper at line {inside + 1}): ")
     assert "partition" in str(second.explain(MATRIX))
 
 

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from parakeet_py import options
+from parakeet_py.call.explain.page import _Names
 from parakeet_py.call.explain.report import Explanation
+from parakeet_py.call.explain.source_lines import Fate, SourceFunction, SourceLine
 from tests.helpers import browser
 from tests.unit.call.explain import explained
 
@@ -124,6 +126,16 @@ def test_shapes_bytes_and_times(page: Element) -> None:
     assert "float64[4, 8], 256 bytes" in text_of(of_class(row(page, "mixed = "), "tip")[0])
     assert "k1: Map over 4 × 8, ≈" in text_of(of_class(row(page, "mixed = "), "tip")[0])
     assert "float64[4], 32 bytes" in text_of(of_class(row(page, "v / np.sqrt"), "tip")[0])
+
+
+def test_runs_of_lines_are_named_by_their_ends() -> None:
+    lines = tuple(SourceLine(number, "pass", Fate.NATIVE) for number in range(1, 20))
+    names = _Names((SourceFunction("f", "one.py", lines), SourceFunction("g", "other.py", lines)))
+    wanted = [("one.py", number) for number in (2, 3, 5, 7, 8, 9, 10)] + [("other.py", 11), ("other.py", 12)]
+    shown = names.links(wanted)
+    assert text_of(shown) == "lines 2, 3, 5, 7–10, 11, 12"
+    assert [one.get("href") for one in shown][2:5] == ["#L0-5", "#L0-7", "#L0-10"]
+    assert text_of(names.links(wanted[2:3])) == "line 5"
 
 
 def test_advice_for_what_is_handed_back(page: Element) -> None:
