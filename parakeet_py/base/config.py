@@ -204,9 +204,24 @@ _FLAGS = (
     "enabled",
 )
 
+
 # field -> (variable, how its text is read)
+def _parse_whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("expected a whole number") from None
+
+
+def _parse_share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("expected a number from 0 to 1") from None
+
+
 _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "threads": ("PARAKEET_NUM_THREADS", int),
+    "threads": ("PARAKEET_NUM_THREADS", _parse_whole),
     "check": ("PARAKEET_CHECK", _parse_level),
     "strict": ("PARAKEET_STRICT", _parse_bool),
     "cache": ("PARAKEET_CACHE", _parse_bool),
@@ -216,13 +231,13 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "engine": ("PARAKEET_ENGINE", str.strip),
     "chunks": ("PARAKEET_CHUNKS", _parse_size),
     "gather_limit": ("PARAKEET_GATHER_LIMIT", _parse_size),
-    "split": ("PARAKEET_SPLIT", float),
+    "split": ("PARAKEET_SPLIT", _parse_share),
     "deterministic": ("PARAKEET_DETERMINISTIC", _parse_bool),
     "contract": ("PARAKEET_CONTRACT", _parse_bool),
     "fastmath": ("PARAKEET_FASTMATH", _parse_bool),
     "exact": ("PARAKEET_EXACT", _parse_bool),
     "libdevice": ("PARAKEET_LIBDEVICE", _parse_bool),
-    "debug": ("PARAKEET_DEBUG", int),
+    "debug": ("PARAKEET_DEBUG", _parse_whole),
     "print_passes": ("PARAKEET_PRINT", _parse_names),
     "stop_pass": ("PARAKEET_STOP", str.strip),
     "timeline": ("PARAKEET_TIMELINE", _parse_bool),
@@ -431,7 +446,19 @@ def _typed(name: str, value: Any) -> Any:
             return value
         case _ if name in _FLAGS and isinstance(value, bool):
             return value
-    raise TypeError(f"the setting {name} cannot be {value!r}")
+    expected = _EXPECTED.get(name, "True or False" if name in _FLAGS else "a text")
+    raise TypeError(f"the setting {name} cannot be {value!r}; it is {expected}")
+
+
+_EXPECTED = {
+    "threads": "a whole number, or None",
+    "debug": "a whole number",
+    "check": "0, 1 or 2",
+    "split": "a number from 0 to 1, or None",
+    "cache_dir": "a path, or None",
+    **dict.fromkeys(("cache_size", "chunks", "gather_limit"), "a number of bytes, or a text such as '2GB'"),
+    "print_passes": "a text, or a list of texts",
+}  # what settings are, in messages
 
 
 @lru_cache(maxsize=1)

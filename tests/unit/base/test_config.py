@@ -104,7 +104,7 @@ def test_every_variable(environment: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "message"),
     [
-        ("NUM_THREADS", "many", "PARAKEET_NUM_THREADS='many': invalid literal"),
+        ("NUM_THREADS", "many", "PARAKEET_NUM_THREADS='many': expected a whole number"),
         ("NUM_THREADS", "0", "PARAKEET_NUM_THREADS='0': threads must be between 1 and 1024, not 0"),
         ("CHECK", "maybe", "PARAKEET_CHECK='maybe': expected one of 1, 0, true, false, yes, no, on, off"),
         ("DEBUG", "9", "PARAKEET_DEBUG='9': debug must be between 0 and 4, not 9"),
@@ -163,7 +163,7 @@ def test_options_belong_to_their_thread() -> None:
             TypeError,
             "'thread' is not a setting; did you mean 'threads'. the settings are threads, check",
         ),
-        ({"threads": "2"}, TypeError, "the setting threads cannot be '2'"),
+        ({"threads": "2"}, TypeError, "the setting threads cannot be '2'; it is a whole number, or None"),
         ({"threads": True}, TypeError, "the setting threads cannot be True"),
         ({"threads": 0}, ValueError, "threads must be between 1 and 1024, not 0"),
         ({"check": "1"}, TypeError, "the setting check cannot be '1'"),
