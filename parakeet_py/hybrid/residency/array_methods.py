@@ -102,6 +102,11 @@ class ArrayMethods:
     def dtype(self) -> np.dtype[Any]:
         return self._layout.dtype
 
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        other = self._view_of(self.stand_in.view(value))
+        self._layout, self._array = other._layout, other._array
+
     @property
     def ndim(self) -> int:
         return len(self.shape)

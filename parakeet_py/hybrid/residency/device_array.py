@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class DeviceArray(ArrayMethods):
     shape, dtype, strides : as NumPy's
     """
 
+    _base: DeviceArray | None = None  # of a view taken of it, which keeps it
+
     def __init__(
         self,
         home: Home,
@@ -45,6 +48,16 @@ class DeviceArray(ArrayMethods):
         host: np.ndarray[Any, Any] | None = None,
     ) -> None:
         self._home, self._place, self._layout, self._offset, self._array = home, place, layout, offset, host
+        if home.first is None:
+            home.first = ref(self)
+
+    @property
+    def base(self) -> DeviceArray | None:
+        """The array that it is a view of, which has memory of its own; None if it has."""
+        if self._base is None and self._home.first is not None:
+            first = self._home.first()
+            return None if first is self else first
+        return self._base
 
     @property
     def stand_in(self) -> np.ndarray[Any, Any]:
@@ -184,7 +197,10 @@ class DeviceArray(ArrayMethods):
         if not is_known(kind):
             raise TypeError(f"a device has no elements of dtype {kind}")
         offset = part.__array_interface__["data"][0] - self._home.address if part.size else 0
-        return DeviceArray(self._home, self._place, layout_of(part), offset, part)
+        made = DeviceArray(self._home, self._place, layout_of(part), offset, part)
+        base = self.base
+        made._base = self if base is None else base
+        return made
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """It on other devices; on "cpu", an array of NumPy's."""

@@ -39,15 +39,28 @@ class Home:
     copies : the memory on each device that has a copy
     frozen : the bytes never change
     everything : all bytes
+    first : the array whose memory it was first, as long as there is that array
     """
 
-    __slots__ = ("__weakref__", "_address", "aligned", "copies", "everything", "frozen", "owner", "size", "valid")
+    __slots__ = (
+        "__weakref__",
+        "_address",
+        "aligned",
+        "copies",
+        "everything",
+        "first",
+        "frozen",
+        "owner",
+        "size",
+        "valid",
+    )
 
     def __init__(
         self, address: int | None, size: int, owner: Sequence[np.ndarray[Any, Any]] = (), frozen: bool = False
     ) -> None:
         self._address, self.size, self.owner, self.frozen = address, size, owner, frozen
         self.aligned = 0
+        self.first: weakref.ref[Any] | None = None
         self.everything = span(0, size)
         self.valid: dict[Place, Spans] = {None: self.everything}
         self.copies: dict[Place, Buffer] = {}
@@ -64,7 +77,7 @@ class Home:
         """The home of bytes that are where a call like one before has left them."""
         made = object.__new__(cls)
         made._address, made.size, made.owner, made.frozen, made.aligned = None, size, (), False, 0
-        made.everything, made.valid, made.copies = everything, valid, copies
+        made.everything, made.valid, made.copies, made.first = everything, valid, copies, None
         return made
 
     @classmethod
