@@ -55,6 +55,7 @@ np.ones({m}, dtype=np.int8) ; np.zeros(({m}, 2)).shape ; np.arange({m}) ; np.ara
 np.where({x} > 0, {x}, {m}) ; np.where({x} > 0, {m}, {q}) ; np.where({m}, {x}, 1) ; np.where({m}, {p}, {q})
 np.array([{m}, 1]) ; np.array({m}) ; np.array([{m}, {m}]) ; np.array([{m}, {q}]) ; np.asarray({m}) ; np.full(2, {m})
 np.full(2, {m}, np.uint8) ; np.full_like({x}, {m}) ; np.array([{m}], dtype=np.float32)
+np.piecewise({x}, [{x} > 0], [{m}, 0]) ; np.pad({x}, 1, constant_values={m}) ; np.select([{x} > 1], [{m}], {x})
 np.array([{m}], dtype=np.int8) ; np.append({x}, {m}) ; np.clip({x}, {m}, 3) ; np.clip({x}, None, {m})
 np.maximum({x}, {m}) ; np.minimum({m}, {x}) ; np.add({x}, {m}) ; np.multiply({m}, {x}) ; np.power({x}, {m})
 np.sum({x} == {m}) ; np.roll({x}, {m}) ; np.repeat({x}, {m}) ; np.linspace(0, {m}, 3) ; np.isclose({x}, {m})
@@ -154,6 +155,12 @@ np.add({r}, {m}, out={r}, casting='unsafe')
 np.multiply({m}, 2, out={r}[0:1], casting='unsafe')
 
 np.copyto({r}, {m}, casting='unsafe')
+
+np.put_along_axis({r}, np.array([0]), {m}, 0)
+
+np.fill_diagonal({r}.reshape(1, -1), {m})
+
+np.put({r}, [0], {m})
 
 np.copyto({r}, {m})
 
