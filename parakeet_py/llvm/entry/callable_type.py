@@ -55,6 +55,10 @@ _HAVE_VECTORCALL: Final = 1 << 11
 _METHOD_DESCRIPTOR: Final = 1 << 17
 _T_PYSSIZET: Final = 19
 _READONLY: Final = 1
+_UNKNOWN: Final = (
+    f"parakeet_py does not know the layout of type objects in Python {sys.version.split()[0]}: it needs a CPython with a "
+    "global lock (no free-threaded build), of a version that its documents name"
+)
 _TP_MEMBERS: Final = 72  # Py_tp_members, a slot number
 
 
@@ -282,7 +286,7 @@ def set_reduce(reduce: Callable[[AcceleratedFunction, types.FrameType], str | tu
 def _set_flags(cls: type, flags: int) -> None:
     word = ctypes.c_ulong.from_address(id(cls) + TP_FLAGS)
     if word.value != cls.__flags__:
-        raise ImportError("parakeet_py does not know the layout of type objects in this Python")
+        raise ImportError(_UNKNOWN)
     word.value |= flags
 
 
@@ -318,7 +322,7 @@ if (
     or _get_slot(AcceleratedFunction).value != _get_slot(_Called).value
     or _get_slot(types.FunctionType).value in (None, _get_slot(_Called).value, _get_slot(property).value)
 ):
-    raise ImportError("parakeet_py does not know the layout of type objects in this Python")
+    raise ImportError(_UNKNOWN)
 _get_slot(AcceleratedFunction).value = _get_slot(types.FunctionType).value
 
 _set_flags(AcceleratedFunction, _HAVE_VECTORCALL | _METHOD_DESCRIPTOR)
