@@ -56,8 +56,8 @@ _METHOD_DESCRIPTOR: Final = 1 << 17
 _T_PYSSIZET: Final = 19
 _READONLY: Final = 1
 _UNKNOWN: Final = (
-    f"parakeet_py does not know the layout of type objects in Python {sys.version.split()[0]}: it needs a CPython with a "
-    "global lock (no free-threaded build), of a version that its documents name"
+    f"parakeet_py does not know the layout of type objects in Python {sys.version.split()[0]}: it needs a CPython with "
+    "a global lock (no free-threaded build), of a version that its documents name"
 )
 _TP_MEMBERS: Final = 72  # Py_tp_members, a slot number
 
