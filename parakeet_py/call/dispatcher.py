@@ -47,6 +47,7 @@ from parakeet_py.call.renting import Trial
 from parakeet_py.hybrid.devices.device_detection import some_are_of_dask, some_live_elsewhere
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
+from parakeet_py.signature.device_classes import some_are_labelled
 from parakeet_py.signature.positional import positional_form, python_form, takes_positions_only, wrong_arguments
 from parakeet_py.signature.specs import Signature
 
@@ -220,6 +221,12 @@ class Dispatcher(Compiling):
             return self.run_python_anywhere(normal)
         if log is None and (modules := self.look_at_patches()) != "unchanged":
             return self.run_python_anywhere(normal) if modules == "patched" else target(*normal)
+        if some_are_labelled(normal) and log is None:
+            from parakeet_py.call.interop import labelled_arrays
+
+            result = labelled_arrays.call(self, normal)
+            if result is not labelled_arrays.NOT_LABELLED:
+                return result
         if self.is_on_dask(normal):
             from parakeet_py.call.devices.cluster_calls import call as call_on_dask
 

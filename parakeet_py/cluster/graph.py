@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import dask
@@ -240,13 +240,20 @@ class Graph:
         needed = self.ancestors(wanted)
         kept = [key for key in dict.fromkeys(live) if key in needed]
         kept = [key for key in kept if isinstance(self.tasks[key], Task) and key not in wanted]
-        graph = self.graph()
+        graph = self._fused(needed, {*kept, *wanted})
         if not kept:
             return list(*dask.compute(Keys(graph, self.name, wanted)))
         (held,) = dask.persist(Keys(graph, self.name, [*kept, *wanted]))
         for key, value in held.items():
             self.tasks[key] = value if _is_future(value) else DataNode(key, value)
         return list(*dask.compute(Keys(self.graph(), self.name, wanted)))
+
+    def _fused(self, needed: Collection[Hashable], shown: Collection[Hashable]) -> HighLevelGraph:
+        """The tasks that some values need, as what a scheduler gets."""
+        tasks = {key: task for key, task in self.tasks.items() if key in needed}
+        with put_off():
+            tasks = fused(tasks, shown, self.apart, self.small, self.trivial)
+        return HighLevelGraph.from_collections(self.name, tasks, dependencies=list(self.inputs.values()))
 
     def drop_unneeded(self, keys: Iterable[Hashable]) -> None:
         """Forget the tasks that nothing needs any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,16 @@ def class_lives_elsewhere(kind: Any) -> bool:
 def class_is_of_dask(kind: Any) -> bool:
     """Whether instances of a class are Dask arrays."""
     return _class_is_of_dask(kind)
+
+
+def some_are_labelled(values: Sequence[Any]) -> bool:
+    """Whether one of some arguments is a `DataArray` of xarray."""
+    return any(class_is_labelled(type(value)) for value in values)
+
+
+def class_is_labelled(kind: Any) -> bool:
+    """Whether a class is `DataArray` of xarray."""
+    return getattr(kind, "__name__", "") == "DataArray" and kind.__module__.startswith("xarray.")
 
 
 @functools.lru_cache(maxsize=128)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from parakeet_py.signature.device_classes import class_is_of_dask, class_lives_elsewhere
+from parakeet_py.signature.device_classes import class_is_labelled, class_is_of_dask, class_lives_elsewhere
 
 SMALL: Final = 64  # size of arguments with which a call is a small one
 SIZED: Final = frozenset((list, tuple, dict))
@@ -30,7 +30,7 @@ def are_small(values: Iterable[Any], largest: float = SMALL) -> bool:
             size = value.size
         elif kind in SIZED:
             size = len(value)
-        elif class_lives_elsewhere(kind) or class_is_of_dask(kind):
+        elif class_lives_elsewhere(kind) or class_is_of_dask(kind) or class_is_labelled(kind):
             return False
         else:
             if len(unsized) < _MOST:
