@@ -57,8 +57,7 @@ def source_distribution_is_complete(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode == 0:  # this is a checkout
-        wanted = {name for name in listed.stdout.splitlines() if not name.startswith((".", "conda.recipe/"))}
-        assert wanted <= names
+        assert set(listed.stdout.splitlines()) <= names
     assert {"parakeet_py/__init__.py", "tests/unit/test_package.py", "docs/tour.md", "LICENSE", "Makefile"} <= names
     assert not [name for name in names if name.endswith((".pyc", ".so"))]
 
