@@ -3,8 +3,9 @@
 Both come from the function's bytecode, which is there already: reading it takes a tenth of a millisecond, once. An
 instruction costs `INSTRUCTION` ns, in a loop as many times as the loop may turn: as often as the longest axis, list or
 int among the arguments says, in nested loops a power of that. An operator or call of a loop body works on as many
-elements as the largest array among the arguments has. Python functions that are found under global names, and nested
-functions, count as part of the function.
+elements as the largest array among the arguments has; where indices add axes (`x[:, None] - y`), as many as all extents
+of the arguments come to together. Python functions that are found under global names, and nested functions, count as
+part of the function.
 
 That bounds the cost of ordinary numeric code; code whose loops end by what they compute, or that calls what cannot be
 seen here, may cost more. It only decides where to begin: what calls really take is measured (see `renting`).
@@ -13,9 +14,11 @@ seen here, may cost more. It only decides where to begin: what calls really take
 from __future__ import annotations
 
 import dis
+import math
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -27,14 +30,17 @@ from parakeet_py.base.types import ARRAYS
 COMPILER: Final = "parakeet_py.call.compile"  # is loaded with the first compilation
 INSTRUCTION: Final = 30.0  # ns of one instruction of Python code
 ELEMENT: Final = 1.0  # ns of an element in an operator of NumPy's
+FAR_ELEMENT: Final = 2.0  # ns of one in arrays of more than FAR elements, whose results are new pages
+FAR: Final = 2**20
 COMPILING: Final = 20e6, 1.5e6  # ns of compiling: of any function, of an instruction (median over the test programs)
-STARTING: Final = 500e6  # ns that the first compilation of a process takes to import the compiler
+STARTING: Final = 200e6  # ns that the first compilation of a process takes to import the compiler
 SHARE: Final = 0.1  # of the process's time that compiling may take without any use
 FREE: Final = 0.1e9  # ns that it may take besides
 MAX_LEVELS: Final = 3  # of calls that are looked into
 MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
 MOST: Final = 2**63 - 1  # turns of a loop; an int may be too large for a float
 BEGUN: Final = time.perf_counter_ns() - time.process_time_ns()  # when the process has begun, about
+_UNKNOWN: Final = object()
 _EVALUATING: Final = frozenset(("eval", "exec"))
 _OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
 
@@ -46,10 +52,13 @@ class CodeSize:
     Attributes
     ----------
     instructions, operators : how many there are in no loop, in one, in one within another, ...; operators and calls
+    added_axes : the places at which indices add axes, for each kind of index that does: {(1,), (0,)} for
+        `x[:, None] - y[None]`
     """
 
     instructions: tuple[int, ...]
     operators: tuple[int, ...]
+    added_axes: frozenset[tuple[int, ...]] = frozenset()
 
     @property
     def total(self) -> int:
@@ -62,20 +71,33 @@ class CodeSize:
 
     def cost(self, values: Sequence[Any]) -> float:
         """Nanoseconds of a call in Python, at most for ordinary code."""
-        return self.cost_of(*_extents(values))
+        turns, elements = _extents(values)
+        return self.cost_of(turns, max(elements, self._broadcast(values)) if self.added_axes else elements)
+
+    def _broadcast(self, values: Sequence[Any]) -> float:
+        """The elements of an array that has all axes of the arguments, those of equal length once for each argument
+        that has most of them; of one array with axes added at several places, its longest twice."""
+        axes: Counter[int] = Counter()
+        arrays = [value for value in values if type(value) in ARRAYS]
+        for value in arrays:
+            axes |= Counter(value.shape)
+        if len(arrays) == 1 and len(self.added_axes) > 1 and axes:
+            axes[max(axes)] += 1
+        return math.prod(float(extent) ** number for extent, number in axes.items())
 
     def largest(self, nanoseconds: float) -> int:
         """The size of arguments up to which no call costs more, but for what is in lists."""
-        size = 1
-        while size < MOST // 4 and self.cost_of(2 * size, 2 * size) < nanoseconds:
+        size, power = 1, 2 if self.added_axes else 1
+        while size < MOST // 4 and self.cost_of(2 * size, (2 * size) ** power) < nanoseconds:
             size *= 2
         return size
 
-    def cost_of(self, turns: int, elements: int) -> float:
+    def cost_of(self, turns: int, elements: float) -> float:
         """Nanoseconds of a call whose loops turn so often, with so many elements in the largest array."""
         found, times = 0.0, 1.0
+        each = (FAR_ELEMENT if elements > FAR else ELEMENT) * elements
         for instructions, operators in zip(self.instructions, self.operators, strict=True):
-            found += times * (INSTRUCTION * instructions + ELEMENT * elements * operators)
+            found += times * (INSTRUCTION * instructions + each * operators)
             times *= turns
         return found
 
@@ -116,12 +138,14 @@ def size_of_code(function: FunctionType) -> CodeSize:
     """The instructions of a function and of what it calls."""
     instructions, operators = [0] * (MAX_DEPTH + 1), [0] * (MAX_DEPTH + 1)
     seen: set[CodeType] = set()
+    added_axes: set[tuple[int, ...]] = set()
 
     def add(code: CodeType, namespace: dict[str, Any], around: int, level: int) -> None:
         if code in seen:
             return
         seen.add(code)
         listed = list(dis.get_instructions(code))
+        added_axes.update(_added_axes(listed))
         loops = [
             (int(one.argval), one.offset) for one in listed if "JUMP_BACKWARD" in one.opname and one.argval is not None
         ]
@@ -138,7 +162,31 @@ def size_of_code(function: FunctionType) -> CodeSize:
                     add(target.__code__, target.__globals__, depth, level + 1)
 
     add(function.__code__, function.__globals__, 0, 0)
-    return CodeSize(tuple(instructions), tuple(operators))
+    return CodeSize(tuple(instructions), tuple(operators), frozenset(added_axes))
+
+
+def _added_axes(listed: Sequence[dis.Instruction]) -> Iterator[tuple[int, ...]]:
+    """The places of None in what values are indexed by, found on a stack of what is known: None, an index, or less."""
+    stack: list[object] = []
+    for one in listed:
+        known: object = _UNKNOWN
+        if one.opname == "LOAD_CONST":
+            known = one.argval
+        elif one.argval == "newaxis":
+            known = None
+        elif one.opname == "BUILD_TUPLE" and one.arg and len(stack) >= one.arg:
+            known = tuple(stack[-one.arg :])
+        elif one.opname == "BINARY_SUBSCR" or one.argrepr == "[]":
+            index = stack[-1] if stack else _UNKNOWN
+            parts = index if isinstance(index, tuple) else (index,)
+            if None in parts:
+                yield tuple(place for place, part in enumerate(parts) if part is None)
+        effect = dis.stack_effect(one.opcode, one.arg if one.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
+        taken = one.arg or 0 if one.opname == "BUILD_TUPLE" else max(1 - effect, 0)
+        if taken:
+            del stack[-taken:]
+        if known is not _UNKNOWN or effect + taken > 0:
+            stack += [known] * (effect + taken)
 
 
 def evaluates(function: FunctionType) -> bool:

@@ -174,6 +174,31 @@ def test_prices_grow_with_loops_and_elements() -> None:
     assert straight.cost((np.ones(10),)) < 1e4 < 1e6 < straight.cost((np.ones(10**6),)) < 1e8
 
 
+def test_axes_that_indices_add_multiply_sizes() -> None:
+    def distances(points: Any, centres: Any) -> Any:
+        return np.sum((points[:, None, :] - centres[np.newaxis]) ** 2, axis=2)
+
+    def pairs(x: Any) -> Any:
+        return x[:, None] - x[None]
+
+    def scaled(x: Any, mean: Any, spread: Any) -> Any:
+        return (x - mean[:, None]) / spread[:, None]
+
+    def without(x: Any, y: Any) -> Any:
+        return x[1:, 0] - y[None:3]
+
+    sizes = {each: pricing.size_of_code(each) for each in (distances, pairs, scaled, without)}
+    assert [size.added_axes for size in sizes.values()] == [{(1,), (0,)}, {(1,), (0,)}, {(1,)}, set()]
+    elements = {
+        distances: ((np.ones((1000, 3)), np.ones((50, 3))), 1000 * 50 * 3),
+        pairs: ((np.ones(500),), 500 * 500),
+        scaled: ((np.ones((800, 5)), np.ones(800), np.ones(800)), 800 * 5),
+        without: ((np.ones((300, 3)), np.ones(200)), 300 * 3),
+    }
+    for function, (arguments, number) in elements.items():
+        assert sizes[function].cost(arguments) == sizes[function].cost_of(1, number)
+
+
 def outer(x: Any) -> Any:
     return [helper(v) for v in x]
 
