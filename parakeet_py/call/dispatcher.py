@@ -404,9 +404,11 @@ class Dispatcher(Compiling):
         if found is None:
             kind = kind_of(normal)
             python = self.function if self.plain else self.run_positional
-            former, loops = self.account.last.get(kind), self.account.code_size().loops
-            end = partial(self.end_trial, signature)
-            found = self.trials[signature] = Trial(python, loaded, kind, former, loops, self.call_normal, end)
+            former, size = self.account.last.get(kind), self.account.code_size()
+            found = self.trials[signature] = Trial(
+                python, loaded, kind, former, size.loops, size.cost(normal), self.call_normal,
+                partial(self.end_trial, signature),
+            )  # fmt: skip
         return found
 
     def end_trial(self, signature: Signature, trial: Trial, native: bool) -> None:

@@ -39,6 +39,7 @@ NANOSECONDS: Final = 10e6  # ...time in Python, after which a gate takes them
 MAX_GATES: Final = 8  # of one function
 DOUBT: Final = 16  # how much more a call must be expected to take, for each time what may be lost is lost
 MOST_DOUBT: Final = 64  # times; a power of more is no float
+STRAIGHT_DOUBT: Final = 2.0  # the most of that for code without loops
 LONGEST: Final = 2e9  # ns that compilations of a function may take, unless its calls have cost more in Python
 
 
@@ -149,8 +150,12 @@ class Account:
         return True
 
     def caution(self) -> float:
-        """How many times the price a call must be expected to take, so that it is compiled at once."""
-        return float(DOUBT ** min(max(compile_cost.strain(self.cost) - 1, 0), MOST_DOUBT))
+        """How many times the price a call must be expected to take, so that it is compiled at once.
+
+        How often loops turn is a bound, which few calls come near; what operators outside of loops take is known better.
+        """
+        doubt = float(DOUBT ** min(max(compile_cost.strain(self.cost) - 1, 0), MOST_DOUBT))
+        return doubt if self.code_size().loops else min(doubt, STRAIGHT_DOUBT)
 
     def is_doubtful(self) -> bool:
         """Would so much be lost that the process cannot afford it? Not if most of its time goes into this function."""
@@ -355,6 +360,7 @@ class Trial:
     kind : of the calls
     former : a call of the same kind that ran in Python before: its size and nanoseconds
     loops : does the function have loops? Then Python is tried only where it is known to take little.
+    expected : nanoseconds that such a call is expected to take in Python
     missed : what takes calls in positional form that the code does not, once the trial is over
     decide : called at the end, with the verdict: shall machine code take such calls?
     """
@@ -369,10 +375,12 @@ class Trial:
         kind: Hashable,
         former: tuple[int, float] | None,
         loops: bool,
+        expected: float,
         missed: Callable[..., Any],
         decide: Callable[[Trial, bool], None],
     ) -> None:
         self.function, self.loaded, self.kind, self.loops = python, loaded, kind, loops
+        self.expected = expected
         self.missed, self.decide = missed, decide
         self.samples: dict[int, tuple[list[float], list[float]]] = {}  # by size class, of machine code and of Python
         if former is not None:
@@ -405,9 +413,12 @@ class Trial:
 
     def judge(self, native: list[float], python: list[float]) -> None:
         """Decide, if enough is known of a size class."""
+        fast = min(native, default=0.0)
+        if not (python or self.loops) and self.LONG < fast < self.expected / 10:
+            self.finish(True)  # the elements have been gone through, for which Python needs far longer
+            return
         if len(native) < 2:
             return
-        fast = min(native)
         if not python:  # what Python would take is not known, and may be long
             self.finish(True)
             return

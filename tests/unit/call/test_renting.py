@@ -667,10 +667,19 @@ class Code:
         follow = staticmethod(lambda target: None)
 
 
-def tried(native: Iterator[int], python: Iterator[int], former: tuple[int, float] | None, loops: bool) -> list[Any]:
+def tried(
+    native: Iterator[int],
+    python: Iterator[int],
+    former: tuple[int, float] | None,
+    loops: bool,
+    expected: float = 0.0,
+) -> list[Any]:
     """The calls that a trial makes until its verdict, and that."""
     made: list[Any] = []
-    trial = Trial(lambda n: made.append("python"), Code, 0, former, loops, lambda n: None, lambda t, v: made.append(v))  # type: ignore[arg-type]
+    trial = Trial(
+        lambda n: made.append("python"), Code, 0, former, loops, expected,  # type: ignore[arg-type]
+        lambda n: None, lambda t, v: made.append(v),
+    )  # fmt: skip
     trial.target = lambda n: made.append("native")
     now = [0]
     waiting: list[bool] = []
@@ -694,6 +703,14 @@ def test_a_trial_lets_the_faster_one_win() -> None:
     ten, twenty = itertools.repeat(10_000), itertools.repeat(20_000)
     assert tried(ten, twenty, None, False) == ["native", "python"] * 4 + ["native", "python", True]
     assert tried(twenty, ten, None, False)[-1] is False
+
+
+def test_python_is_not_tried_where_it_goes_through_as_many_elements_for_longer() -> None:
+    native, python = itertools.repeat(20_000_000), itertools.repeat(10_000_000)
+    assert tried(native, python, None, False, 3e8) == ["native", True]
+    for other in (tried(native, python, None, False, 1e8), tried(native, python, (3, 1e7), False, 3e8)):
+        assert "python" in other and other[-1] is False
+    assert tried(itertools.repeat(10_000), itertools.repeat(9_000), None, False, 3e8)[-1] is False
 
 
 def test_a_trial_is_short_where_all_is_clear() -> None:
