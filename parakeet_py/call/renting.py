@@ -152,7 +152,7 @@ class Account:
     def caution(self) -> float:
         """How many times the price a call must be expected to take, so that it is compiled at once.
 
-        How often loops turn is a bound, which few calls come near; what operators outside of them take is known
+        How often loops turn is a bound, which few calls come near; what operators outside of them take is known.
         """
         doubt = float(DOUBT ** min(max(compile_cost.strain(self.cost) - 1, 0), MOST_DOUBT))
         return doubt if self.code_size().loops else min(doubt, STRAIGHT_DOUBT)
