@@ -453,7 +453,7 @@ def _unsafe(compiled: Compiled, site: Site) -> FailureText:
     if site.pos is not None:
         place = source_excerpt(template, site.pos)
     if trace and trace[-1].filename != template.filename:
-        place = f"{trace[-1].filename}:{trace[-1].line}"
+        place = ", called by ".join(f"{one.filename}:{one.line}" for one in reversed(trace))
     message = f"{site.operation}: {{0}}: {place.replace('{', '{{').replace('}', '}}')}"
     return FailureText(name_of_exception(MemorySafetyError) or "", message, FAULT, place, trace)
 
