@@ -205,7 +205,6 @@ _FLAGS = (
 )
 
 
-# field -> (variable, how its text is read)
 def _parse_whole(text: str) -> int:
     try:
         return int(text)
@@ -220,6 +219,7 @@ def _parse_share(text: str) -> float:
         raise ValueError("expected a number from 0 to 1") from None
 
 
+# field -> (variable, how its text is read)
 _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "threads": ("PARAKEET_NUM_THREADS", _parse_whole),
     "check": ("PARAKEET_CHECK", _parse_level),
