@@ -391,3 +391,36 @@ def one_of_several_minima(a):
 @program([(arr("f4"), 2), (arr("i8"), 0), (arr("f8"), 0)])
 def sum_where_a_number_is(a, k):
     return np.sum(a, axis=-1, initial=k, where=a > 0), np.sum(a[()], where=a > k), (a > 0) is True, k is a[()]
+
+
+NAN = float("nan")
+COMPLEX_NANS = arr("c16", 3, values=[complex(2.5, -0.0), complex(-0.0, -1.5), complex(-1.5, NAN)])
+
+
+@program(
+    [
+        (COMPLEX_NANS, complex(NAN, NAN)),
+        (COMPLEX_NANS, complex(1.0, NAN)),
+        (arr("c16", 0), complex(NAN, 2.0)),
+        (COMPLEX_NANS, 1j),
+        (arr("c16", 2, values=[complex(NAN, 1.0), complex(NAN, NAN)]), complex(-2.0, NAN)),
+    ]
+)
+def first_of_several_complex_nans(x, start):
+    return np.max(x, initial=start), np.stack((x, -x)).min(0, initial=start), (-x).min(initial=start)
+
+
+INFINITE = complex(float("-inf"), 1.0)
+
+
+@program(
+    [(arr("c16", 1, values=[INFINITE]), 2 - 1j), (arr("c16", 0), INFINITE), (arr("c16", 2, values=[3 - 2j, 1j]), 1.5)]
+)
+def complex_products_from_a_number_on(x, start):
+    return np.prod(x, initial=start), np.stack((x, x * x)).prod(0, initial=start), x.prod(initial=start)
+
+
+@program([(COMPLEX_NANS,), (arr("c16", 2, values=[complex(NAN, 1.0), INFINITE]),)], opaque=None)
+def complex_numbers_that_are_none(x):
+    """Of nothing but NaNs the first is the largest number that is there; a product leaves out what a mask does."""
+    return np.fmax.reduce(x[-1:]), np.fmin.accumulate(x), np.fmin.reduce(x[:1]), np.prod(x, where=x.real < 0)

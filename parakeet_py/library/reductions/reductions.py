@@ -105,9 +105,8 @@ def one_by_one(ufunc, kind):
     return (ufunc is np.multiply and kind.kind == "c") or ufunc is np.gcd
 
 
-def reduced_in_order(ufunc, a, axes, kind):
-    """The reduction along one axis or all of them, element by element."""
-    first = constant(identity_of(ufunc, kind), kind)
+def reduced_in_order(ufunc, a, axes, kind, first):
+    """The reduction along one axis or all of them from a first value on, element by element."""
     if len(axes) == a.ndim and a.ndim > 1:
         a = ravel(a.T if layout_of(a) == "F" else a)
         axes = (0,)
@@ -122,6 +121,12 @@ def reduced_in_order(ufunc, a, axes, kind):
     for i in range(a.shape[axes[0]]):
         assign(total, ufunc(total, cast(a[(*before, i)], kind)))
     return total
+
+
+def no_first_nan(ufunc, kind):
+    """What fmax and fmin make of nothing but complex NaNs is the first of these, which no number stands before."""
+    if ufunc in (np.fmax, np.fmin) and kind.kind == "c":
+        hand_back("fmax and fmin of complex numbers, reduced")
 
 
 @static
@@ -145,31 +150,36 @@ def reduce_ufunc(ufunc, a, axis=None, dtype=None, out=None, keepdims=False, init
     a = as_array(a)
     axes = reduction_axes(axis, a.ndim)
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    no_first_nan(ufunc, kind)
     if rounds_in_exact_code(ufunc, kind) and (where is not True or initial is not NO_VALUE or out is not None):
         hand_back("a sum with where, initial or out, in exact code")
     wide = kind if ufunc is np.add else accumulator_kind(ufunc, kind)
+    start = constant(identity_of(ufunc, kind), kind) if initial is NO_VALUE else cast(starting(initial, kind), kind)
     first = identity_of(ufunc, kind) if initial is NO_VALUE else neutral(ufunc, kind)
     if where is not True:
+        if one_by_one(ufunc, kind) and ufunc is np.multiply:
+            hand_back("a product of the complex numbers that a mask selects")
         a = masked(ufunc, a, kind, first, initial, where)
     if not has_identity(ufunc) and initial is NO_VALUE:
         check_not_empty(ufunc, a, axes)
     if rounds_in_exact_code(ufunc, kind) and ufunc is np.multiply:
         hand_back("a product, in exact code")
     if one_by_one(ufunc, kind) and a.ndim > 0 and (len(axes) == 1 or len(axes) == a.ndim):
-        total = reduced_in_order(ufunc, a, axes, kind)
-    elif ufunc is np.gcd:
+        return finish(reduced_in_order(ufunc, a, axes, kind, start), axes, a.ndim, keepdims, out)
+    if ufunc is np.gcd:
         hand_back("a reduction with gcd along several axes")
-    else:
-        (total,) = reduce_axes(
-            a,
-            axes,
-            (constant(first, wide),),
-            lambda x, *at: (cast(cast(x, kind), wide),),
-            lambda s, x: (ufunc(s, x),),
-            kind if ufunc is np.add else None,
-        )
-    if initial is not NO_VALUE:
-        total = ufunc(total, cast(starting(initial, kind), wide))
+    if one_by_one(ufunc, kind) and a.ndim > 0 and initial is not NO_VALUE:
+        hand_back("a product of complex numbers along several axes from an initial value on")
+    (total,) = reduce_axes(
+        a,
+        axes,
+        (constant(first, wide),),
+        lambda x, *at: (cast(cast(x, kind), wide),),
+        lambda s, x: (ufunc(s, x),),
+        kind if ufunc is np.add else None,
+    )
+    if initial is not NO_VALUE:  # which comes first: the first NaN of complex numbers is their maximum
+        total = ufunc(cast(start, wide), total)
     return finish(total if kind == wide else cast(total, kind), axes, a.ndim, keepdims, out)
 
 

@@ -22,6 +22,7 @@ from parakeet_py.library.reductions.reductions import (
     can_reduce,
     identity_of,
     neutral,
+    no_first_nan,
     one_by_one,
     reduction_kind,
     rounds_in_exact_code,
@@ -38,6 +39,7 @@ def can_accumulate(ufunc):
 def accumulate(ufunc, a, axis, dtype, out):
     """ufunc.accumulate along one axis."""
     kind = reduction_kind(ufunc, dtype_of(a), dtype, None if out is None else dtype_of(out))
+    no_first_nan(ufunc, kind)
     if rounds_in_exact_code(ufunc, kind) and one_by_one(ufunc, kind):
         hand_back("a running product of complex numbers, in exact code")
     if one_by_one(ufunc, kind):
