@@ -5,7 +5,7 @@ A `Function` is a tree of `Block`s. A block is a list of statements `Let(outs, o
 every intermediate value has a name (A-normal form), so an operator never nests in another.
 
 Control flow is structured only: `If`, `For` and `While` carry their blocks and hand values out through block results
-(the gates of gated SSA). There is no break, continue or return here: the frontend has turned them into gates:
+(the merges of gated SSA). There is no break, continue or return here: the frontend has turned them into merges:
 
 * code after a conditional `break`/`continue`/`return` sits in the branch where it still runs;
 * a loop that may be left early is `stoppable`: the first result of its body is a stop flag (true = leave after this
@@ -13,7 +13,7 @@ Control flow is structured only: `If`, `For` and `While` carry their blocks and 
 * a function returns `body.results[0]` and nothing else.
 
 A name that may be unbound where it is read is a `Const(UNBOUND)` on the paths that did not bind it, with a boolean
-shadow variable and a `CheckBound` before the read. Exceptions that the function catches are gates too: `Guarded` holds
+shadow variable and a `CheckBound` before the read. Exceptions that the function catches are merges too: `Guarded` holds
 one statement and says whether it has raised.
 
 What this IR cannot say, on purpose: goto, generators that escape, classes.

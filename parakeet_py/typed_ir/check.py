@@ -206,7 +206,7 @@ class _Checker:
         if not good:
             self.problem(f"{what}: {source!r} flows into {target!r}")
 
-    def gates(self, targets: Sequence[Var], sources: Sequence[Operand], what: str) -> None:
+    def flows(self, targets: Sequence[Var], sources: Sequence[Operand], what: str) -> None:
         if self.require(len(targets) == len(sources), f"{what}: {len(sources)} values for {len(targets)} variables"):
             for target, source in zip(targets, sources, strict=True):
                 self.agree(target.type, source.type, f"{what} {target!r}")
@@ -284,7 +284,7 @@ class _Checker:
             case ir.If(_, then, orelse):
                 for block in (then, orelse):
                     self.inside(block)
-                    self.gates(outs, block.results, "the gate of")
+                    self.flows(outs, block.results, "the merge of")
             case ir.For() | ir.While():
                 self.loop(op, outs)
             case ir.Check(_, _, args):
@@ -306,8 +306,8 @@ class _Checker:
             case ir.Call(name, args, stores):
                 self.require(not self.in_parallel, "a call inside a parallel body")
                 if self.require(name in self.procedures, f"there is no procedure {name}"):
-                    self.gates(self.procedures[name].params, args, "the argument")
-                    self.gates(outs, self.procedures[name].body.results, "the result")
+                    self.flows(self.procedures[name].params, args, "the argument")
+                    self.flows(outs, self.procedures[name].body.results, "the result")
                 for position in stores:
                     self.require(isinstance(args[position].type, Array), "a store into what is no array")
             case ir.Opaque():
@@ -355,7 +355,7 @@ class _Checker:
                 self.outs(outs, Scalar(found or ""))
 
     def loop(self, op: ir.For | ir.While, outs: tuple[Var, ...]) -> None:
-        self.gates(op.params, op.inits, "the start of")
+        self.flows(op.params, op.inits, "the start of")
         if isinstance(op, ir.For):
             self.require(not (isinstance(op.step, Const) and op.step.value == 0), "a step of 0")
         self.bind(op.params, "a loop parameter")
@@ -370,8 +370,8 @@ class _Checker:
             self.scalar(results[0], "bool", "the stop flag")
             self.scalar(outs[0], "bool", "whether the loop was stopped")
             results, outs = results[1:], outs[1:]
-        self.gates(op.params, results, "the next")
-        self.gates(outs, op.params, "the last")
+        self.flows(op.params, results, "the next")
+        self.flows(outs, op.params, "the last")
 
     def parallel(self, op: ir.Map | ir.Reduce | ir.Scan | ir.Compress | ir.Scatter, outs: tuple[Var, ...]) -> None:
         rank = len(op.extents)

@@ -2,7 +2,7 @@
 
 It is what specialization makes of the untyped IR for one signature: every cast, broadcast, axis, view, bounds check
 and allocation that NumPy leaves implicit is a statement here. Statements are `Let(outs, op, pos)` in A-normal form;
-operands are a typed `Var` or a scalar `Const`. Control is structured (`If`, `For`, `While`) with gates as block
+operands are a typed `Var` or a scalar `Const`. Control is structured (`If`, `For`, `While`) with merges as block
 results, as in the untyped IR.
 
 **Arrays** are descriptors (memory, extents, strides). `View`, `Reshape`, `Strided` make a new one of the same memory;

@@ -325,6 +325,19 @@ def sum_where(x, mask):
 
 
 @program(
+    [(arr("c16", 6), complex(np.nan, 2)), (arr("c8", 6), 1j), (np.array([1, complex(0, np.nan)]), complex(np.nan, 1))]
+)
+def first_of_complex_nans(x, start):
+    """The NaN that comes first stays, and what a reduction begins with comes first."""
+    return (
+        np.max(x, initial=start),
+        np.min(x, initial=start),
+        np.fmax.reduce(x, initial=start),
+        np.max(x, initial=start + 1),
+    )
+
+
+@program(
     [
         (arr("f8", 3, 0), 0),
         (arr("f8", 0, 3, 0), (1,)),

@@ -1,6 +1,6 @@
 """What a conversion keeps in mind: bindings, templates of nested functions, open loops and blocks being written.
 
-Control flow is kept in the name environment under names no program can have, so that gates carry it as they carry any
+Control flow is kept in the name environment under names no program can have, so that merges carry it as they carry any
 variable:
 
     $skip      the rest of this block must not run (after break, continue or return)

@@ -1,8 +1,8 @@
 """The state of a conversion: the name environment, the block being written, and the closures that are about.
 
 Names. `env` maps each name of the function to a `Binding`: its current operand, and a flag operand that says whether
-it is bound at all (`TRUE` nearly always). Assignment replaces the binding and writes nothing. `gate` converts two
-branches in copies of the environment and joins them (gates.py).
+it is bound at all (`TRUE` nearly always). Assignment replaces the binding and writes nothing. `conditional` converts
+two branches in copies of the environment and joins them (merge.py).
 
 Closures. Captures are by value where Python's are by reference. The two agree as long as no captured name is bound
 again while the closure is in use, and that is checked rather than assumed: a `def` or a named lambda is a `Template`,
@@ -242,9 +242,9 @@ class Builder:
                     if part in self.converted:
                         self.converted[out] = self.converted.get(out, frozenset()) | self.converted[part]
 
-    # ---- gates ------------------------------------------------------------------------------------------------------
+    # ---- conditionals ------------------------------------------------------------------------------------------------
 
-    def gate(
+    def conditional(
         self,
         condition: Operand,
         then: Callable[[], Operand | None],

@@ -149,7 +149,7 @@ class Expressions(Builder, ABC):
                 return self.short_circuit(node, hint)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 condition = self.truth(test)
-                return self.gate(
+                return self.conditional(
                     condition,
                     lambda: self.expression(body, hint),
                     lambda: self.expression(orelse, hint),
@@ -255,13 +255,15 @@ class Expressions(Builder, ABC):
                 rest = others[0] if len(others) == 1 else ast.copy_location(ast.BoolOp(operator, others), others[0])
                 left = self.truth(first)
                 if isinstance(operator, ast.And):
-                    return self.gate(left, lambda: self.truth(rest, True), lambda: FALSE, pos, "both")
-                return self.gate(left, lambda: TRUE, lambda: self.truth(rest, True), pos, "either")
+                    return self.conditional(left, lambda: self.truth(rest, True), lambda: FALSE, pos, "both")
+                return self.conditional(left, lambda: TRUE, lambda: self.truth(rest, True), pos, "either")
             case ast.Compare(ops=[_, _, *_]):
                 return self.comparison(node, "t", as_truth=True)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 condition = self.truth(test)
-                return self.gate(condition, lambda: self.truth(body, True), lambda: self.truth(orelse, True), pos)
+                return self.conditional(
+                    condition, lambda: self.truth(body, True), lambda: self.truth(orelse, True), pos
+                )
             case _:
                 return self.as_bool(self.expression(node), node) if real else self.expression(node)
 
@@ -280,8 +282,8 @@ class Expressions(Builder, ABC):
             if index == len(node.values) - 1:
                 return left
             if isinstance(node.op, ast.And):
-                return self.gate(left, lambda: from_(index + 1), lambda: left, pos_of(node), hint)
-            return self.gate(left, lambda: left, lambda: from_(index + 1), pos_of(node), hint)
+                return self.conditional(left, lambda: from_(index + 1), lambda: left, pos_of(node), hint)
+            return self.conditional(left, lambda: left, lambda: from_(index + 1), pos_of(node), hint)
 
         return from_(0)
 
@@ -298,7 +300,7 @@ class Expressions(Builder, ABC):
             if index == last:
                 return self.as_bool(out, node) if as_truth else out
             otherwise: Operand = FALSE if as_truth else out
-            return self.gate(out, lambda: from_(index + 1, right), lambda: otherwise, pos_of(node), hint)
+            return self.conditional(out, lambda: from_(index + 1, right), lambda: otherwise, pos_of(node), hint)
 
         return from_(0, self.expression(node.left))
 

@@ -2,8 +2,8 @@
 
 Conversion gives every `If` an out for each name its branches bind differently, and every loop a parameter for each
 name it binds, whether it is needed or not. Here demand is propagated from the effects (all operators but closures
-may have one, as nothing is typed yet) through the gates: an out, a loop parameter or a closure that no effect and no
-result depends on is dropped, with its block results. What stays are exactly the gates that carry a used value.
+may have one, as nothing is typed yet) through the merges: an out, a loop parameter or a closure that no effect and no
+result depends on is dropped, with its block results. What stays are exactly the merges that carry a used value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 def prune(body: Block) -> Block:
-    """The body of a function without needless gates."""
+    """The body of a function without needless merges."""
     demand = _Demand()
     demand.roots(body)
     demand.need(body.results)
@@ -30,7 +30,7 @@ def prune(body: Block) -> Block:
 class _Demand:
     def __init__(self) -> None:
         self.needed: set[Var] = set()
-        self.sources: dict[Var, list[Operand]] = {}  # what a gate's out needs when it is needed itself
+        self.sources: dict[Var, list[Operand]] = {}  # what a merge's out needs when it is needed itself
         self.pending: list[Var] = []
 
     def need(self, wanted: tuple[Operand, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Statements to SSA, with break, continue and return turned into gates.
+"""Statements to SSA, with break, continue and return turned into merges.
 
 A statement that may leave its block decides about the statements after it (`rest`):
 
@@ -164,7 +164,7 @@ class Statements(Expressions):
                 if is_endless(node) and not inside & BREAK:
                     self.set_control(skip=TRUE, stop=TRUE, returned=TRUE)
                     return
-                self.gate(
+                self.conditional(
                     returned,
                     lambda: self.set_control(skip=TRUE, stop=TRUE, returned=TRUE),
                     lambda: self.after_loop(stopped if inside & BREAK else FALSE, node, rest),
@@ -175,7 +175,7 @@ class Statements(Expressions):
         if isinstance(condition, Const) and condition is not NOTHING:
             self.block(then if condition.value else orelse)
         else:
-            self.gate(condition, lambda: self.block(then), lambda: self.block(orelse), pos_of(node))
+            self.conditional(condition, lambda: self.block(then), lambda: self.block(orelse), pos_of(node))
 
     def guarded(self, rest: list[ast.stmt], node: ast.stmt) -> None:
         """The rest of a block, unless it is to be skipped."""
@@ -195,7 +195,7 @@ class Statements(Expressions):
             self.set_control(skip=FALSE, stop=FALSE, returned=FALSE)
             self.block(rest)
 
-        self.gate(skip, left, go_on, pos_of(node))
+        self.conditional(skip, left, go_on, pos_of(node))
 
     # ---- exceptions -------------------------------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class Statements(Expressions):
                 self.env[name] = Binding(out, bound[name].flag)
 
         if outs:
-            self.gate(caught, lambda: None, bind, pos_of(node))
+            self.conditional(caught, lambda: None, bind, pos_of(node))
 
     # ---- loops ------------------------------------------------------------------------------------------------------
 
@@ -240,9 +240,9 @@ class Statements(Expressions):
         elif same(stopped, FALSE):
             self.block(orelse + rest)
         elif not self.scopes.flow_of(orelse) & FALLS:
-            self.gate(stopped, lambda: self.block(rest), lambda: self.block(orelse), pos_of(node))
+            self.conditional(stopped, lambda: self.block(rest), lambda: self.block(orelse), pos_of(node))
         else:
-            self.gate(stopped, lambda: None, lambda: self.block(orelse), pos_of(node))
+            self.conditional(stopped, lambda: None, lambda: self.block(orelse), pos_of(node))
             self.guarded(rest, node)
 
     def loop(self, node: ast.For | ast.While) -> Operand:

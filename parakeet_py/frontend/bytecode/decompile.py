@@ -1,8 +1,8 @@
 """Functions without source: from their bytecode to a syntax tree, which the one frontend there is then reads.
 
 Bytecode could go straight to SSA. That would be a second conversion beside `ast_to_ssa`, and all it knows about
-closures, own lists, gates, names that may be unbound, and what to say when it refuses, would have to be there twice and
-agree. Syntax is the narrower bridge, and one that can be read: three steps make it, each right by itself.
+closures, own lists, merges, names that may be unbound, and what to say when it refuses, would have to be there twice
+and agree. Syntax is the narrower bridge, and one that can be read: three steps make it, each right by itself.
 
 * `bytecode_blocks`: every basic block becomes statements, by running the value stack on expressions;
 * `bytecode_structure`: the graph of blocks becomes loops and branches, by dominators;

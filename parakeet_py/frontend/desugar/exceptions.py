@@ -15,7 +15,7 @@ handlers are branches behind:
                                        if $exit == 1: y = 0.0
                                        elif $exit == -3: return $value
 
-So the state of all names where an exception comes is what the gates make of it, as for any other branch. `return`,
+So the state of all names where an exception comes is what the merges make of it, as for any other branch. `return`,
 `break` and `continue` inside a `try` leave it in the same way, by negative numbers.
 
 In a `try` inside the body of another one, statements are guarded against what the handlers of both catch; a number

@@ -116,7 +116,7 @@ class Aliases:
             inner.unknown = True
             inner = inner.inner
 
-    def gate(self, out: ssa.Var, operand: ssa.Operand) -> None:
+    def merge(self, out: ssa.Var, operand: ssa.Operand) -> None:
         """A variable may be what an operand is."""
         if out in self.results:
             return

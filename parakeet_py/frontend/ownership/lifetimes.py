@@ -1,6 +1,6 @@
 """Which containers have one owner at a time, so that changing one may be binding a variable anew.
 
-A variable owns what it stands for until that becomes an item of something, or a gate or a loop makes it another
+A variable owns what it stands for until that becomes an item of something, or a merge or a loop makes it another
 variable; it may not be used after that. A view may be used until what it shows changes: an iterator must have come to
 its end, while an item that has been read, a closure, a bound method or a tuple is made anew where it is needed again.
 So the owners of each object form one line, and all changes of it are seen by all that use it later. Objects for which
@@ -140,22 +140,22 @@ class Lifetimes:
         match op:
             case ssa.If(_, then, orelse):
                 for block in (then, orelse):
-                    self.gates(zip(let.outs, block.results, strict=True), live, later)
+                    self.merges(zip(let.outs, block.results, strict=True), live, later)
                     self.block(block, live, later, iterating)
             case ssa.For() | ssa.While():
                 blocks = ssa.blocks_of(op)
                 again = live.union(*map(self.free, blocks)) - {*op.params, *grammar.binders(let.op)}
                 ahead = later.union(*map(self.changed_by, blocks))
                 outs = let.outs[op.stoppable :]
-                self.gates(zip(outs, op.inits, strict=True), again, ahead)
-                self.gates(zip(outs, op.body.results[op.stoppable :], strict=True), again, ahead)
+                self.merges(zip(outs, op.inits, strict=True), again, ahead)
+                self.merges(zip(outs, op.body.results[op.stoppable :], strict=True), again, ahead)
                 inner = (*iterating, let) if isinstance(op, ssa.For) else iterating
                 for block in blocks:
                     self.block(block, again, ahead, inner)
                 if isinstance(op, ssa.While):
                     self.share_changes(op.condition)
             case ssa.Guarded(body, _, keeps):
-                self.gates(zip(let.outs[1 + keeps :], body.results, strict=True), live, later)
+                self.merges(zip(let.outs[1 + keeps :], body.results, strict=True), live, later)
                 self.block(body, live, later, iterating)
                 self.guarded(body)
             case ssa.Assert(_, ssa.Block() as message):
@@ -167,7 +167,7 @@ class Lifetimes:
             case ssa.SetAttribute(ssa.Var() as cell) if id(let) in objects.stored:
                 self.cells_change(frozenset({objects.of(cell)}), live, iterating)
 
-    def gates(self, pairs: Iterable[tuple[ssa.Var, ssa.Operand]], live: Live, later: frozenset[Object]) -> None:
+    def merges(self, pairs: Iterable[tuple[ssa.Var, ssa.Operand]], live: Live, later: frozenset[Object]) -> None:
         """Variables become others."""
         seen: set[ssa.Var] = set()
         for out, given in pairs:

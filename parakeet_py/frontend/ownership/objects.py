@@ -1,10 +1,11 @@
 """Which containers the variables of a function may stand for: an alias analysis of untyped SSA, by unification.
 
-Each variable has an `Object`: all the lists (or dicts, sets...) that it may be, as one. Variables that a gate or a loop
-makes one have one object; what is stored in a container is unified with the `items` of its object. Functions inside
-are part of the analysis: a captured variable has the object of what it captures. A cell is a container of one item.
+Each variable has an `Object`: all the lists (or dicts, sets...) that it may be, as one. Variables that a merge or a
+loop makes one have one object; what is stored in a container is unified with the `items` of its object. Functions
+inside are part of the analysis: a captured variable has the object of what it captures. A cell is a container of one
+item.
 
-A variable either *owns* what it stands for (what makes a list, and gates of such), or is a `View` of what others own:
+A variable either *owns* what it stands for (what makes a list, and merges of such), or is a `View` of what others own:
 an item that has been read, an iterator, a closure or bound method, a tuple. Who owns what when is the question of
 `lifetimes`; here objects are found that can never be values, as something unknown may be one of them, or has it.
 
@@ -104,13 +105,13 @@ class Objects(Calls):
                 self.block(orelse)
                 for out, *results in zip(let.outs, then.results, orelse.results, strict=True):
                     for result in results:
-                        self.gate(out, result)
+                        self.merge(out, result)
             case ssa.For() | ssa.While():
                 self.loop(let, op)
             case ssa.Guarded(body, _, keeps):
                 self.block(body)
                 for out, result in zip(let.outs[1 + keeps :], body.results, strict=True):
-                    self.gate(out, result)
+                    self.merge(out, result)
             case ssa.BuildList(items) | ssa.BuildSet(items):
                 made = self.make(let, "list" if isinstance(op, ssa.BuildList) else "set")
                 self.put(let, made, items)
@@ -133,7 +134,7 @@ class Objects(Calls):
                 self.comprehension(let, op)
             case ssa.MakeClosure(function, captures, defaults):
                 for capture, operand in zip(function.captures, captures, strict=True):
-                    self.gate(capture, operand)
+                    self.merge(capture, operand)
                     self.views[capture] = View("capture", ())
                 for default in defaults:
                     self.share(default)
@@ -205,7 +206,7 @@ class Objects(Calls):
     def loop(self, let: ssa.Let, op: ssa.For | ssa.While) -> None:
         outs = let.outs[op.stoppable :]
         for param, init in zip(op.params, op.inits, strict=True):
-            self.gate(param, init)
+            self.merge(param, init)
         if isinstance(op, ssa.For):
             if isinstance(op.iterable, ssa.Var):
                 self.taken(op.item, op.iterable)
@@ -213,8 +214,8 @@ class Objects(Calls):
             self.block(op.condition)
         self.block(op.body)
         for param, out, result in zip(op.params, outs, op.body.results[op.stoppable :], strict=True):
-            self.gate(param, result)
-            self.gate(out, param)
+            self.merge(param, result)
+            self.merge(out, param)
 
     def comprehension(self, let: ssa.Let, op: ssa.Comprehension) -> None:
         held = op.iterable

@@ -1,4 +1,4 @@
-"""What a function returns, behind the gates that only carry its result to its end."""
+"""What a function returns, behind the merges that only carry its result to its end."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from parakeet_py.frontend import ssa
 
 
 def results_only(function: ssa.Function) -> set[ssa.Var]:
-    """The gates of a function whose values are used for nothing but to be its result, on whatever way."""
-    feeds: dict[ssa.Var, set[ssa.Var]] = {}  # what a gate gives its value to
+    """The merges of a function whose values are used for nothing but to be its result, on whatever way."""
+    feeds: dict[ssa.Var, set[ssa.Var]] = {}  # what a merge gives its value to
     used: set[ssa.Var] = set()
-    gates: set[ssa.Var] = set()
+    merges: set[ssa.Var] = set()
 
-    def gate(out: ssa.Var, *sources: ssa.Operand) -> None:
-        gates.add(out)
+    def merge(out: ssa.Var, *sources: ssa.Operand) -> None:
+        merges.add(out)
         for source in sources:
             if isinstance(source, ssa.Var):
                 feeds.setdefault(source, set()).add(out)
@@ -25,7 +25,7 @@ def results_only(function: ssa.Function) -> set[ssa.Var]:
             case ssa.If(condition, then, orelse):
                 used |= {condition} if isinstance(condition, ssa.Var) else set()
                 for out, *results in zip(let.outs, then.results, orelse.results, strict=True):
-                    gate(out, *results)
+                    merge(out, *results)
             case ssa.For() | ssa.While():
                 skip = int(op.stoppable)
                 if isinstance(op, ssa.For) and isinstance(op.iterable, ssa.Var):
@@ -35,12 +35,12 @@ def results_only(function: ssa.Function) -> set[ssa.Var]:
                 used |= {one for one in op.body.results[:skip] if isinstance(one, ssa.Var)}
                 rows = zip(op.params, op.inits, op.body.results[skip:], let.outs[skip:], strict=True)
                 for param, init, following, out in rows:
-                    gate(param, init, following)
-                    gate(out, param)
+                    merge(param, init, following)
+                    merge(out, param)
             case _:
                 used |= {one for one in ssa.operands_of(op) if isinstance(one, ssa.Var)}
                 used |= {one for block in ssa.blocks_of(op) for one in block.results if isinstance(one, ssa.Var)}
-    found = gates - used
+    found = merges - used
     while True:
         lost = {one for one in found if not feeds.get(one, set()) <= found}
         if not lost:
@@ -49,7 +49,7 @@ def results_only(function: ssa.Function) -> set[ssa.Var]:
 
 
 def returned(function: ssa.Function, results: set[ssa.Var]) -> list[ssa.Operand]:
-    """What a function may return, behind the gates that only carry its result."""
+    """What a function may return, behind the merges that only carry its result."""
     sources: dict[ssa.Var, list[ssa.Operand]] = {}
     for let in function.statements():
         match let.op:

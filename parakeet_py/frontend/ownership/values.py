@@ -6,7 +6,7 @@
             found.append(v)                     found.4 = change append found.3, v.2
                                             (found.3 = found.4 or found.3)
 
-Which these are, `lifetimes` has found; a changed variable gets the gates that it needs, as if it had been bound anew.
+Which these are, `lifetimes` has found; a changed variable gets the merges that it needs, as if it had been bound anew.
 What shows it is made anew where it is used behind a change: an item that has been read, a closure that has captured it.
 Changes in cells are written back. Nothing here depends on how a name is spelled: where a name stands for another
 function than it seems, specialization refuses (`containers/list_changes.py`).

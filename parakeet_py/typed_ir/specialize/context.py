@@ -323,7 +323,7 @@ class Context(ABC):
         """Values that something can keep: pending comprehensions are computed."""
 
     @abstractmethod
-    def gated(self, values: Sequence[Value]) -> list[Value]:
+    def mergeable(self, values: Sequence[Value]) -> list[Value]:
         """Values that can pass a join: pending comprehensions are computed; iterators stay what they are."""
 
     @abstractmethod

@@ -340,9 +340,9 @@ class Specializer(Context):
         """Values that something can keep: pending comprehensions are computed."""
         if any(map(iterator_consumption.holds_iterator, values)):
             raise self.unsupported("an iterator that is kept")
-        return self.gated(values)
+        return self.mergeable(values)
 
-    def gated(self, values: Sequence[Value]) -> list[Value]:
+    def mergeable(self, values: Sequence[Value]) -> list[Value]:
         """Values that can pass a join: pending comprehensions are computed; iterators stay what they are."""
         return [
             self.as_list(value)

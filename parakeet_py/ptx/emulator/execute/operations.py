@@ -72,7 +72,7 @@ class Operations:
         return warp.present(lanes)
 
     def warp_barrier(self, lanes: Lanes, mask: Array) -> None:
-        """bar.warp.sync: the gate has waited; memory is in order for these warps from here on."""
+        """bar.warp.sync: the warp has converged; memory is in order for these warps from here on."""
         machine = self.machine
         machine.clock_ticks += 1
         order = machine.order.moment()

@@ -199,7 +199,9 @@ class Scheduler(ABC):
             )
         return True
 
-    def gate(self, label: int, lanes: Lanes, mask: Array, values: Values, site: Site) -> tuple[Lanes, Values] | None:
+    def converge(
+        self, label: int, lanes: Lanes, mask: Array, values: Values, site: Site
+    ) -> tuple[Lanes, Values] | None:
         """At an operation of a whole warp: the lanes all of whose mask has come; the others wait."""
         values = (*values, mask)
         key = (label, lanes.stack_key)

@@ -21,7 +21,7 @@ from parakeet_py.ptx.emulator.translate.control import (
     barrier_values,
     call_results,
     call_values,
-    gate_mask,
+    convergence_mask,
     passing_kind,
     return_values,
     site_of,
@@ -66,7 +66,7 @@ class FunctionAssembler:
         self.base = base
         self.prologues = prologues
         self.steps: list[list[Step]] = []
-        self.gates: list[Step | None] = []
+        self.convergences: list[Step | None] = []
         self.ends: list[Step] = []
         self._emit_all()
         self.kinds = self._vote()
@@ -78,14 +78,14 @@ class FunctionAssembler:
     def _emit_all(self) -> None:
         emitter = self.emitter
         for block in self.graph.blocks:
-            gate = None
-            if block.gate:
-                gate = self._step_of(gate_mask(emitter, block.body[0]), block.body[0].line)
+            convergence = None
+            if block.converges:
+                convergence = self._step_of(convergence_mask(emitter, block.body[0]), block.body[0].line)
             emitter.steps = []
             for instruction in block.body:
                 emitter.emit(instruction)
             self.steps.append(emitter.steps)
-            self.gates.append(gate)
+            self.convergences.append(convergence)
             self.ends.append(self._end_step(block.end))
 
     def _step_of(self, text: str, line: int) -> Step:
@@ -113,8 +113,8 @@ class FunctionAssembler:
                 return self._step_of("", 0)
 
     def _all_steps(self, number: int) -> list[Step]:
-        gate = self.gates[number]
-        return [*([gate] if gate else []), *self.steps[number], self.ends[number]]
+        convergence = self.convergences[number]
+        return [*([convergence] if convergence else []), *self.steps[number], self.ends[number]]
 
     def _vote(self) -> dict[int, str]:
         """For each register the kind it is mostly used in."""
@@ -267,16 +267,16 @@ class FunctionAssembler:
         spin = self._spin(number)
         if spin:
             lines.append(f"    if M.spins({label}, L, {spin}): return M.push({label}, L, {own})")
-        gate = self.gates[number]
+        convergence = self.convergences[number]
         writer = Writer(self, known, lines)
-        if gate is not None:
+        if convergence is not None:
             site = site_of(self.emitter, block.body[0])
             # A mask of all lanes needs no look while all threads in flight are together.
-            whole = gate.text == self.emitter.constants.number(0xFFFFFFFF, "u4")
+            whole = convergence.text == self.emitter.constants.number(0xFFFFFFFF, "u4")
             lines.append(f"    if {'L.n != M.live' if whole else 'True'}:")
             inner = Writer(self, {k: dict(v) for k, v in known.items()}, lines, indent="        ")
-            mask = inner.resolve(gate)
-            lines.append(f"        g = M.gate({label}, L, {mask}, {own}, {site})")
+            mask = inner.resolve(convergence)
+            lines.append(f"        g = M.converge({label}, L, {mask}, {own}, {site})")
             lines.append("        if g is None: return None")
             lines.append(f"        L, {own if names else '_'} = g")
         if block.body:

@@ -123,7 +123,7 @@ def barrier_results(instruction: Instruction) -> list[tuple[Register, str]]:
     return [(destination, "u4" if "popc" in instruction.modifiers else "p")]
 
 
-def gate_mask(emitter: Emitter, instruction: Instruction) -> str:
+def convergence_mask(emitter: Emitter, instruction: Instruction) -> str:
     """The lanes that a warp-wide operation needs, as an expression."""
     emitter.instruction = instruction
     opcode = instruction.opcode
@@ -152,7 +152,7 @@ def _system_call(c: Emitter) -> None:
 
 @emits("bar", "barrier")
 def _barrier(c: Emitter) -> None:
-    """What remains of barriers inside a block: those of a warp, whose waiting is the block's gate, and arrivals."""
+    """What remains of barriers inside a block: those of a warp, which converge where a block begins, and arrivals."""
     c.take("cta")
     aligned = c.take("aligned")
     if c.take("warp"):

@@ -86,11 +86,11 @@ End = Jump | Branch | Switch | Return | Exit | CallTo | Barrier
 
 @dataclass(slots=True)
 class BasicBlock:
-    """Straight-line instructions and how they end; `gate` says that the first one needs its whole warp."""
+    """Straight-line instructions and how they end; `converges` says that the first one needs its whole warp."""
 
     body: list[Instruction]
     end: End
-    gate: bool = False
+    converges: bool = False
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ def successors(end: End) -> tuple[int, ...]:
             return ()
 
 
-def is_gate(instruction: Instruction) -> bool:
+def is_convergence(instruction: Instruction) -> bool:
     """Does an instruction need other lanes of its warp to have arrived?"""
     if instruction.opcode in WARP_SYNC:
         return instruction.opcode in ("mma", "ldmatrix", "stmatrix", "movmatrix") or "sync" in instruction.modifiers
@@ -162,7 +162,7 @@ class _Splitter:
         current = self._open()
         closed = False
         for position, instruction in enumerate(function.body):
-            if position in leaders or closed or (is_gate(instruction) and self.blocks[current].body):
+            if position in leaders or closed or (is_convergence(instruction) and self.blocks[current].body):
                 new = self._open()
                 if not closed:
                     self.blocks[current].end = Jump(new)
@@ -205,8 +205,8 @@ class _Splitter:
         """Append an instruction to a block; the block in which the text goes on, or -1 if control never does."""
         block = self.blocks[current]
         opcode = instruction.opcode
-        if is_gate(instruction):
-            block.gate = True
+        if is_convergence(instruction):
+            block.converges = True
         if opcode in ("bra", "brx"):
             following = self._open() if instruction.guard is not None else -1
             self.pending.append((current, following, instruction))

@@ -1,7 +1,7 @@
 """Which arrays may share memory, and what an operator reads and writes.
 
 Every array variable has a set of *atoms*: the places its memory may come from (a parameter, an `Alloc`, an operator's
-out, the result of a call into Python). Views and reshapes have their base's atoms, gates the union of what flows in;
+out, the result of a call into Python). Views and reshapes have their base's atoms, merges the union of what flows in;
 two variables may alias if their sets meet, unless one is memory that was new when the other was already bound (`u` and
 `v` in a loop that ends with `u = v`). Parameters are different atoms where `Function.disjoint` says so (then they
 overlap at most where both are only read, which orders nothing), else they are one atom.

@@ -44,7 +44,7 @@ class Facts:
         self.lower: dict[Var, tuple[Linear, ...]] = {}
         self.cases: dict[Var, tuple[str, Linear, Linear]] = {}  # v is the minimum, maximum or "one" of two forms
         self.not_one: set[Var] = set()  # extents that differ from 1
-        self.gates: dict[Var, tuple[Operand, Operand, Operand]] = {}  # bools that are a if c else b: (c, a, b)
+        self.merges: dict[Var, tuple[Operand, Operand, Operand]] = {}  # bools that are a if c else b: (c, a, b)
         self.same: dict[Var, Linear] = {}  # found equal to
         self.found: dict[Linear, Operand] = {}  # which variable has a form
         self._steps = 0  # left to the proof that is being tried
@@ -255,11 +255,11 @@ class Facts:
             self._learn_comparison(name if truth else _NEGATED[name], args[0], args[1])
 
     def implied(self, condition: Var, truth: bool) -> list[tuple[Operand, bool]]:
-        """What a gated bool implies: `a if c else False` is true only if both c and a are."""
-        gate = self.gates.get(condition)
-        if gate is None:
+        """What a merged bool implies: `a if c else False` is true only if both c and a are."""
+        merge = self.merges.get(condition)
+        if merge is None:
             return []
-        chosen, left, right = gate
+        chosen, left, right = merge
         if isinstance(right, Const) and bool(right.value) is not truth:
             return [(chosen, True), (left, truth)]
         if isinstance(left, Const) and bool(left.value) is not truth:

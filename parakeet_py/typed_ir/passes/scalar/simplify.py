@@ -233,7 +233,7 @@ class Simplifier(ArraySimplifier):
             if one is not None and two is not None:
                 self.facts.set(self.facts.interval, out, (min(one[0], two[0]), max(one[1], two[1])))
             if out.type in (PYBOOL, BOOL):
-                self.facts.gates[out] = (condition, made.then.results[position], made.orelse.results[position])
+                self.facts.merges[out] = (condition, made.then.results[position], made.orelse.results[position])
         outs = list(let.outs)
         keep = []
         selects: list[Let] = []

@@ -192,3 +192,13 @@ def reshaped_strides(s: Context, array: ArrayV, extents: Sequence[ir.Operand]) -
         strides.append(stride)
         after = b.index_mul(stride, b.index_max(extent, ONE))
     return b.logical_or(good, empty), strides[::-1]
+
+
+def is_strided(s: Context, array: ir.Var) -> bool:
+    """Whether an array is a view with strides that are numbers of the program."""
+    definition = s.builder.definition.get(array)
+    while isinstance(definition, ir.AnyView):
+        if isinstance(definition, ir.Strided):
+            return True
+        definition = s.builder.definition.get(definition.base)
+    return False

@@ -88,7 +88,7 @@ def _changed_variables(function: ssa.Function) -> frozenset[ssa.Var]:
     items of lists whose items change, and what is in cells, which other functions may change."""
     found: set[ssa.Operand] = set()
     items: set[ssa.Operand] = set()
-    gates: list[tuple[ssa.Operand, ssa.Operand]] = []
+    merges: list[tuple[ssa.Operand, ssa.Operand]] = []
     for let in function.statements():
         match let.op:
             case ssa.ChangeList(_, held, _, at):
@@ -98,16 +98,16 @@ def _changed_variables(function: ssa.Function) -> frozenset[ssa.Var]:
             case ssa.Attribute(_, "cell_contents"):
                 found.add(let.outs[0])
             case ssa.If(_, then, orelse):
-                gates += [*zip(let.outs, then.results, strict=True), *zip(let.outs, orelse.results, strict=True)]
+                merges += [*zip(let.outs, then.results, strict=True), *zip(let.outs, orelse.results, strict=True)]
             case (ssa.For() | ssa.While()) as op:
                 skip = int(op.stoppable)
                 for results in (op.inits, op.body.results[skip:], let.outs[skip:]):
-                    gates += zip(op.params, results, strict=True)
+                    merges += zip(op.params, results, strict=True)
     if not found:
         return frozenset()
     while True:
-        more = {one for pair in gates for one in pair if not found.isdisjoint(pair)} - found
-        more_items = {one for pair in gates for one in pair if not items.isdisjoint(pair)} - items
+        more = {one for pair in merges for one in pair if not found.isdisjoint(pair)} - found
+        more_items = {one for pair in merges for one in pair if not items.isdisjoint(pair)} - items
         found |= more
         items |= more_items
         if not more and not more_items:

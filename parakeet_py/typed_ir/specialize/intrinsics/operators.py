@@ -23,7 +23,7 @@ from parakeet_py.base.types import (
 )
 from parakeet_py.library import intrinsics as words
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays import indexing, strided
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, keep_imaginary, new_array, store_array
 from parakeet_py.typed_ir.specialize.arrays.axis_order import canonical, fortran, inverse
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, generate, scalar_operand
@@ -120,7 +120,7 @@ def _reduce_axes(
     if summed is not None and not is_none(summed) and np.dtype(name := dtype_name(s, summed)).kind in "fc":
         reduced = tuple(axis for axis in array.axes_by_stride if axis in reduced)
         runs = runs_of(s, array, reduced, name)
-        if exact.get() and array.rank > 1 and _is_strided(s, array.var):
+        if exact.get() and array.rank > 1 and strided.is_strided(s, array.var):
             raise s.hand_back("a sum whose order depends on strides that only the run tells, in exact code")
     if exact.get() and not runs and _rounds(statements):
         raise s.hand_back("a reduction that rounds, in no particular order, in exact code")
@@ -157,16 +157,6 @@ def _reduce_nothing(s: Context, array: ArrayV, start: list[ir.Operand], contribu
             return _operands(s, s.call(combine, [*map(ScalarV, start), *values], {}))
 
     return TupleV(tuple(elementwise(s, body, [array])))
-
-
-def _is_strided(s: Context, array: ir.Var) -> bool:
-    """Whether an array is a view with strides that are numbers of the program."""
-    definition = s.builder.definition.get(array)
-    while isinstance(definition, ir.AnyView):
-        if isinstance(definition, ir.Strided):
-            return True
-        definition = s.builder.definition.get(definition.base)
-    return False
 
 
 def _rounds(combine: list[ir.Let]) -> bool:

@@ -48,7 +48,7 @@ def _branch(
         with b.block() as statements:
             s.learn(condition, holds)
             values = assigned_attributes.with_results(s, run(), len(before))
-            settled = s.leaving(s.gated(values), roots)
+            settled = s.leaving(s.mergeable(values), roots)
             sides.append(Side(statements, settled, dict(b.equal), b.scopes[-1]))
     first = len(sides[0].values) - len(before)
     assigned_attributes.must_be_bound(s, sources, *(side.values[first:] for side in sides))

@@ -131,7 +131,7 @@ class Guard:
         """Whether the statement was left, the exception if it is kept, and the values of the statement."""
         b = s.builder
         self.is_open(s)
-        values = s.leaving(s.gated(values), self.roots)
+        values = s.leaving(s.mergeable(values), self.roots)
         b.fields = {source: b.fields[source] for source in self.sources if source in b.fields}
         found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *values]
         for one in reversed(self.opened):

@@ -1,4 +1,4 @@
-"""Gates: making one value out of the values of two paths.
+"""Merges: making one value out of the values of two paths.
 
 At an `If` or a loop the same name may hold different abstract values. `join` finds the least template both fit (an int
 and a float are a float, two lengths of one dtype and rank an array of unknown extents); `leaves_of` brings a value to a

@@ -191,7 +191,7 @@ def _counted_loop(
 ) -> list[Value]:
     b = s.builder
     start, stop, step = bounds
-    inits = s.gated([*inits, *assigned_attributes.carried(s)])
+    inits = s.mergeable([*inits, *assigned_attributes.carried(s)])
     templates = s.loop_templates(op, inits)
     index = _loop_index(s, start, stop, step)
 
@@ -334,7 +334,7 @@ def _fixed_point(
             if op.stoppable:
                 first, *results = results
                 stop = (ir.Const(True, PYBOOL) if isinstance(first, NeverV) else s.truth(first),)
-            results = s.leaving(s.gated(results), before)
+            results = s.leaving(s.mergeable(results), before)
             assigned_attributes.must_be_bound(s, sources, fields_before, results[len(op.params) :])
             if s.shadows.made:
                 leaving = (root for result in results for root in roots_of(result) if root > before)
@@ -392,7 +392,7 @@ def _leaves(s: Context, values: list[Value], templates: list[Template]) -> tuple
 
 def specialize_while(s: Context, op: ssa.While) -> list[Value]:
     b = s.builder
-    inits = s.gated([*(s.value(init) for init in op.inits), *assigned_attributes.carried(s)])
+    inits = s.mergeable([*(s.value(init) for init in op.inits), *assigned_attributes.carried(s)])
     templates = s.loop_templates(op, inits)
 
     tested: list[ir.Operand] = []
