@@ -30,8 +30,8 @@ from parakeet_py.call.load import read_source
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.recording import Expect, Failed, Read, Recorder, Schedule, Slot, schedule_of
 from parakeet_py.hybrid.devices.team import Team
-from parakeet_py.hybrid.execute import device_loss
 from parakeet_py.hybrid.execute.call_arrays import entering, leaving
+from parakeet_py.hybrid.execute.device_loss import is_short
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.plan.host_code import given_loads
@@ -208,7 +208,7 @@ class RecordedCalls:
             if current != self._settings:
                 return MISSED
             self._settings = current
-        if not self._found or tracing.is_watched() or device_loss.some_have_failed():
+        if not self._found or tracing.is_watched():
             return MISSED
         state = error_state()
         if state is not self._errors:
@@ -224,7 +224,7 @@ class RecordedCalls:
                 break
         else:
             return MISSED
-        if self.dispatcher.is_patched():
+        if self.dispatcher.is_patched() or is_short(found.place):
             return MISSED
         try:
             buffers = [Buffer(device, size) for device, size in found.new]
@@ -289,6 +289,8 @@ class RecordedCalls:
         self._settings = current
         config = compiled.config
         if not _is_simple(compiled) or compiled.specialization.opaque_sites or config.timeline:
+            return None
+        if is_short(team):  # it would go on without a device that is tried again soon
             return None
         if config.check and any(device.asynchronous for device in team.devices):
             return None

@@ -153,9 +153,9 @@ def member_of(device: Device) -> Member:
     return _members.setdefault(id(device), Member(device))
 
 
-def some_have_failed() -> bool:
-    """Whether some devices are left out for a while."""
-    return bool(_failed)
+def is_short(team: Team) -> bool:
+    """Whether some devices of a team are left out for a while."""
+    return bool(_failed) and any(device.name in _failed for device in team.devices)
 
 
 def present(team: Team) -> Team:

@@ -235,6 +235,31 @@ def test_a_device_is_lost(stores: bool, count: int, runs: list[int]) -> None:
         forget_losses()
 
 
+def test_others_are_recorded_while_a_device_is_left_out(runs: list[int]) -> None:
+    """Schedules are of the devices of their calls: those of the lost one are neither made nor done until it is back."""
+    gone, other = simulated("emulated:11"), simulated("emulated:12")
+    team = Team((other, gone), cpu=False)
+    here = [np.arange(100.0), np.ones(100)]
+    alone, together = accelerate(maps), accelerate(maps)
+    apart, shared = [asdevice(one, other) for one in here], [asdevice(one, team) for one in here]
+    gone.fails_after = 0
+    with pytest.warns(DeviceWarning, match="emulated:11 has failed"):
+        together(*shared)
+    gone.fails_after = None
+    for _ in range(4):
+        assert np.array_equal(np.asarray(alone(*apart)), maps(*here))
+    assert runs[0] >= 2
+    before = runs[0]
+    for _ in range(7):
+        assert np.array_equal(np.asarray(together(*shared)), maps(*here))
+    assert runs[0] == before
+    forget_losses()
+    shared = [asdevice(one, team) for one in here]
+    for _ in range(7):
+        assert np.array_equal(np.asarray(together(*shared)), maps(*here))
+    assert runs[0] > before
+
+
 def test_no_memory_in_a_schedule(runs: list[int]) -> None:
     """Where results find no place, schedules give theirs back and the call goes the long way."""
     device = simulated("emulated:6", 40_000)
