@@ -296,8 +296,8 @@ def test_calls_of_other_threads_are_not_interrupted() -> None:
         found = []
         thread = threading.Thread(target=lambda: found.append(f(400_000_000) >= 0 and f(40_000_000)))
         thread.start()
-        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
+            threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             while True:
                 time.sleep(0.01)
         except KeyboardInterrupt:

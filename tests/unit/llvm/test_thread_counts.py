@@ -79,7 +79,7 @@ def test_every_thread_has_its_own() -> None:
     thread.start()
     with options(threads=9):
         inside.set()
-        assert told.wait(10)
+        assert told.wait(120)
         assert f() == 9
     thread.join()
     assert found == [environment().thread_count]
