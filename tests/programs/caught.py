@@ -754,3 +754,18 @@ def range_of_what_may_be_no_int(n, k):
     except (TypeError, ValueError) as error:
         return total, str(error)
     return total
+
+
+@program([(arr("i8", 3, values=values),) for values in ([1, 2, 3], [1, 0, 3], [0, 0, 0])], mutates=(0,))
+def leaving_a_loop_beside_a_handler_that_is_never_needed(x):
+    n = 0
+    for i in range(len(x)):
+        try:
+            if x[i] > 1:
+                break
+            n += 1
+        except ZeroDivisionError as e:
+            n += len(e.args)
+        finally:
+            x[i] = 7
+    return n

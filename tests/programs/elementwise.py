@@ -239,6 +239,12 @@ def clipped_zeros(x, y):
     return np.clip(x, 0.0, 1.0), np.clip(x, -1.0, -0.0), x.clip(y[0], None), np.clip(x, y, y), x.clip(y[1], y[2])
 
 
+@program([(arr(kind, 3), k) for kind, k in (("u1", 0), ("u1", -3), ("u1", 2), ("i1", -128), ("i1", 127), ("i8", 0))])
+def clipped_between_an_int_and_a_zero(x, k):
+    """A bound that has no effect on integers is left out, and the zero of the other one replaces one of its sign."""
+    return np.clip(x, k, -0.0), x.clip(np.array([0.0, -0.0, 1.0]), max=k)
+
+
 @program([(arr("f8", 4, values="special"), np.nan), (arr("f4", 4, values=[1.0, -0.0, np.nan, np.inf]), 2.0)])
 def clipped_by_nan(x, bound):
     return np.clip(x, bound, 3.0), np.clip(x, -3.0, bound)

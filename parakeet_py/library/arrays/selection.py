@@ -122,6 +122,18 @@ def clip_bound(bound, kind, lower):
     return bound
 
 
+def may_be_left_out(bound, other, kind, lower):
+    """NumPy leaves a bound out that has no effect, which shows where the other one is a zero among floats."""
+    if bound is None or other is None:
+        return
+    bound, other = as_numeric(bound), as_numeric(other)
+    if is_weak(bound) and dtype_of(bound).kind == "i" and kind.kind in "iu" and dtype_of(other).kind == "f":
+        low, high = integer_limits(kind)
+        without = bound <= low if lower else bound >= high
+        if not is_known(bound):
+            check(~(without & np.any(other == 0)), "Deoptimize", "a bound without effect beside a zero")
+
+
 def keeps_zeros(low, high, kind):
     """NumPy compares with bounds that are scalars in another way: a zero is not replaced by one of the other sign."""
     if is_sequence(low) or is_sequence(high) or (is_array(low) and low.ndim > 0) or (is_array(high) and high.ndim > 0):
@@ -136,6 +148,8 @@ def clipped(a, low, high, out):
         must_be_writeable(out)
     if is_weak(a):
         a = cast(a, dtype_of(a))
+    may_be_left_out(low, high, dtype_of(a), True)
+    may_be_left_out(high, low, dtype_of(a), False)
     low = clip_bound(low, dtype_of(a), True)
     high = clip_bound(high, dtype_of(a), False)
     if low is None and high is None:

@@ -233,6 +233,8 @@ def fill_diagonal(a, val, wrap=False):
     must_be_writeable(a, "underlying array is read-only")
     if is_array(val):
         line = cast(ravel(val), dtype_of(a))
+    elif not is_sequence(val) and not is_weak(val):  # a scalar of NumPy's is converted as an array of it
+        line = ravel(as_array([cast(val, dtype_of(a))], dtype_of(a)))
     else:
         line = ravel(as_array(val if is_sequence(val) else [val], dtype_of(a)))
     count = line.shape[0]

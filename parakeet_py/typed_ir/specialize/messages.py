@@ -33,6 +33,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Static,
     TaggedScalar,
     TupleV,
+    UnboundV,
     Value,
     is_known,
     known,
@@ -63,6 +64,8 @@ def raise_value(s: Context, value: Value, cause: Value | None = None, *, again: 
             _raise_from_places(s, value, _exception_name(s, kind), message, again)
         case ObjectV():
             raise_object(s, value, raise_again if again else raise_it)
+        case UnboundV():  # the flag says that something was raised, which is nowhere: calls do not come here
+            s.check(ir.Const(False, PYBOOL), "SystemError", "no exception to raise")
         case _:
             raise s.unsupported(f"raise of {s.describe(value)}")
     return NeverV()

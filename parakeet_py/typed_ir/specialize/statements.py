@@ -46,6 +46,7 @@ from parakeet_py.typed_ir.specialize.values import (
     SliceV,
     Static,
     TupleV,
+    UnboundV,
     Value,
     is_known,
     lift,
@@ -113,6 +114,8 @@ def single(s: Context, let: ssa.Let) -> Value | None:
     tagged = tagged_operations.tagged_operand(s, let.op)
     if tagged is not None:
         return tagged_operations.resolve(s, let, tagged)
+    if _looks_at_no_exception(s, let.op):
+        return messages.raise_value(s, UnboundV())
     start = s.checkpoint()
     if not s.frame.namespace.trusted:
         s.shadows.site = (s.frame.path, let.pos)
@@ -126,6 +129,14 @@ def single(s: Context, let: ssa.Let) -> Value | None:
         if s.loops.looping and tagged_unions.fails(s, let.op):
             return NeverV()
         return s.opaque_operation(let, reason.message if isinstance(reason, UnsupportedError) else str(reason))
+
+
+def _looks_at_no_exception(s: Context, op: ssa.Op) -> bool:
+    """Whether an operation is of a handler that no compiled path comes to: the name of its exception has nothing bound
+    to it, and of other names that is checked before."""
+    if s.frame.namespace.trusted or not isinstance(op, ssa.Attribute | ssa.Call | ssa.Compare):
+        return False
+    return any(isinstance(s.value(operand), UnboundV) for operand in ssa.operands_of(op))
 
 
 def _is_for_python(s: Context, op: ssa.Op, reason: Exception) -> bool:
