@@ -697,7 +697,9 @@ def diagonal_of_a_list(x, values):
     np.fill_diagonal(x, values)
 
 
-@program([(arr(kind, 3, 2), np.float64(v)) for kind in ("i2", "f4", "c8") for v in (2.7, -1.0, float("inf"))], mutates=(0,))
+@program(
+    [(arr(kind, 3, 2), np.float64(v)) for kind in ("i2", "f4", "c8") for v in (2.7, -1.0, float("inf"))], mutates=(0,)
+)
 def diagonals_of_numpys_scalars(a, v):
     """They are converted as arrays are: what no integer can be is one, of no value that is told."""
     np.fill_diagonal(a, np.abs(v) if v > 0 else v)

@@ -87,8 +87,12 @@ def test_what_workers_send_each_other_is_the_halo() -> None:
         halo[count] = fast.explain(grid, steps).device.moved
         assert halo[count] == steps * (count - 1) * 2 * (columns - 2) * 8
     local = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    settings = {
+        "distributed.scheduler.work-stealing": False,
+        "distributed.scheduler.bandwidth": 1,  # so that where a task goes is decided by bytes, however busy workers are
+    }
     with (
-        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        dask.config.set(settings),
         distributed.LocalCluster(**local) as cluster,
         distributed.Client(cluster) as other,
     ):

@@ -69,6 +69,16 @@ def cluster() -> Iterator[Any]:
         yield made
 
 
+def workers_that_are_there(cluster: Any) -> set[str]:
+    """The addresses of both workers, once one that was killed by the test before is there again."""
+    for _ in range(12_000):
+        found = set(cluster.scheduler.workers)
+        if len(found) == 2 and found == {nanny.worker_address for nanny in cluster.workers.values()}:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("a worker that was killed has not come back")
+
+
 _known: dict[str, tuple[Any, int]] = {}
 
 
@@ -91,6 +101,7 @@ def known(cluster: Any, name: str) -> tuple[Any, int]:
 @pytest.mark.parametrize(("name", "moment"), KILLS)
 def test_a_worker_is_killed(cluster: Any, name: str, moment: float) -> None:
     want, tasks = known(cluster, name)
+    workers_that_are_there(cluster)
     cluster.watch.begin(max(round(moment * tasks), 1), next(iter(cluster.workers.values())))
     np.testing.assert_allclose(run(name), want, rtol=1e-9, atol=1e-9)
     assert cluster.watch.action.is_set()
@@ -105,7 +116,7 @@ def _when_there(block: Any, path: str) -> Any:
 
 
 def test_a_worker_that_comes_is_used(cluster: Any, tmp_path: Path) -> None:
-    before, go = set(cluster.scheduler.workers), tmp_path / "go"
+    before, go = workers_that_are_there(cluster), tmp_path / "go"
     x = da.from_array(np.random.default_rng(1).random((400, 8)), chunks=(10, 8))
     waiting = da.concatenate([x[:100], da.map_blocks(_when_there, x[100:], str(go), meta=np.empty((0, 0)))])
     cluster.watch.begin(3)
