@@ -40,13 +40,18 @@ ELEMENTARY = 4
 
 @dataclass(frozen=True)
 class Case:
-    """One input of a program: recipes or plain values, or a callable that makes fresh arguments."""
+    """One input of a program: recipes or plain values, or a callable that makes fresh arguments.
+
+    `native_only` is too big for the interpreters; `host_only` would launch kernels for every line, thousands of them,
+    which takes the emulator minutes.
+    """
 
     args: tuple[Any, ...] | Callable[[], tuple[Any, ...]]
     kwargs: dict[str, Any] = field(default_factory=dict)
     raises: type[BaseException] | None = None
     native_only: bool = False
     setup: Callable[[], object] | None = None
+    host_only: bool = False
 
     def make(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Fresh positional and keyword arguments, after `setup` (which may change a global the program reads)."""
@@ -172,7 +177,7 @@ def program(
             raise ValueError(f"two programs named {key}")
         cases = tuple(entry if isinstance(entry, Case) else Case(entry) for entry in inputs)
         if raises is not None:
-            cases = tuple(Case(c.args, c.kwargs, raises, c.native_only, c.setup) for c in cases)
+            cases = tuple(Case(c.args, c.kwargs, raises, c.native_only, c.setup, c.host_only) for c in cases)
         PROGRAMS[key] = Program(
             key,
             function,
