@@ -36,6 +36,7 @@ from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ELEMENTARY, Const, Function, Operand, Var, dtype_of
+from parakeet_py.typed_ir.semantics import OTHER_TYPE
 
 _INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
@@ -267,13 +268,15 @@ class HostWalk:
 
     def _check(self, condition: Any, failure: int, args: Sequence[Operand]) -> None:
         values = [self._operand(arg) for arg in args]
+        found = self.function.failures[failure].failure
+        if found.message == OTHER_TYPE:  # results may have other types than tasks can be said to give
+            condition = self.number(condition)
         if not isinstance(condition, LazyScalar):
             if not condition:
                 known = [self.number(value) for value in values]
                 raise exception_of(self.function, [self.function.body], failure, known)
             return
         kinds = tuple(dtype_of(arg) for arg in args)
-        found = self.function.failures[failure].failure
         before = TaskRef(self.checks[-1]) if self.checks else None  # the first one that fails is the one that raises
         made = self.lazy(Scalar("bool"), "check", scalars.checked, found, kinds, before, condition, *values)
         self.checks.append(made.key)

@@ -21,6 +21,7 @@ from parakeet_py.base.types import DTYPES, INTEGERS, is_complex, is_unsigned, it
 Value = Any  # a NumPy scalar
 
 OVERFLOW = "Python integer result does not fit in 64 bits"
+OTHER_TYPE = "a loop that has not run leaves a value of another type"
 TOO_DEEP = "maximum recursion depth exceeded"
 
 

@@ -42,9 +42,7 @@ def unstable_orders(x):
     return taken, np.sort(inner), np.sort(first, axis=0), np.sort(whole), np.sort(both)
 
 
-@program(
-    each([arr("f8", 6, 9), arr("f4", 0, 3), large(arr("f8", 3000, 40), host_only=True)]), opaque=None, regrouped=8
-)
+@program(each([arr("f8", 6, 9), arr("f4", 0, 3), large(arr("f8", 3000, 40), host_only=True)]), opaque=None, regrouped=8)
 def smallest_of_each_line(x):
     """Lines sorted in a loop."""
     total = np.zeros(len(x))

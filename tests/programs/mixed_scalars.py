@@ -517,3 +517,12 @@ def real_or_complex_beside_complex(k, z):
     if k == 2:
         m = z
     return m * z, m + z, z - m, m * 2.5
+
+
+@program([(arr("u2", 3), k) for k in (0, 2)], opaque=None)
+def sum_of_numbers_that_may_be_none_of_them(x, k):
+    """What it begins with is another type's: who promises arrays of one dtype has to know before whether it is that."""
+    total = sum((v * np.complex128(complex(0.5, 3.0)) for v in range(k)), np.uint64(18446744073709551615))
+    if total is None:
+        total = "none"
+    return {"all": (total, total)}, x + 1

@@ -22,6 +22,7 @@ import numpy as np
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar
 from parakeet_py.frontend import ssa
+from parakeet_py.typed_ir.semantics import OTHER_TYPE
 from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.paths import tags
 from parakeet_py.typed_ir.specialize.paths.tagged_scalars import converted, is_exact
@@ -143,9 +144,7 @@ def resolve(s: Context, let: ssa.Let, tagged: TaggedScalar) -> Value | None:
     if not by_python and widest in found and _is_one_operation(s, let.op, tagged, found):
         return done_on(converted(tagged))
     if tagged.rare:
-        s.check(
-            tags.is_option(s, tagged, widest), "Deoptimize", "a loop that has not run leaves a value of another type"
-        )
+        s.check(tags.is_option(s, tagged, widest), "Deoptimize", OTHER_TYPE)
         return done_on(converted(tagged))
 
     able = [index for index, key in found.items() if not isinstance(key, UnsupportedError)]
