@@ -769,3 +769,33 @@ def leaving_a_loop_beside_a_handler_that_is_never_needed(x):
         finally:
             x[i] = 7
     return n
+
+
+@program([(arr("i8", 4, values=[5, 0, 7, -2]), k) for k in range(4)], mutates=(0,), opaque=None, fell_back=None)
+def finally_around_what_raises(x, k):
+    def work(i):
+        try:
+            try:
+                return 10 // x[i]
+            finally:
+                x[0] = 50
+        except ZeroDivisionError as error:
+            x[1] = 60
+            raise ValueError("no {} here {0}" + str(error)) from error
+
+    found = []
+    while k < 5:
+        k += 1
+        try:
+            if x[k - 1] == 7:
+                continue
+            found.append(work(k - 1))
+        except (ValueError, IndexError) as error:
+            found.append(str(error))
+            if k == 4:
+                break
+        finally:
+            x[3] += k
+    else:
+        return "else", found
+    return found, k

@@ -406,3 +406,27 @@ def steps_of_a_zip_are_counted(x, y):
 )
 def inner_loops_over_what_may_raise(x, m, k):
     return [w for v in x if k for w in (v, 5 // m)], [w for v in x if k for w in range(5 // m)]
+
+
+@program([(arr("i8", 4, values=[5, 0, 7, -2]), k) for k in range(4)] + [(arr("f8", 0), 1)], opaque=None, fell_back=None)
+def iterators_made_inside_try(x, k):
+    try:
+        g = (v * 2 for v in x)
+        m = map(lambda v: v + k, x)
+        f = filter(lambda v: v > 2, x)
+        z = zip(x, range(k))
+        first = next(g) if k == 1 else None
+    except StopIteration:
+        return "empty", list(m), sum(f), list(z)
+    finally:
+        k += 1
+    try:
+        q = (10 // v for v in x)
+        head = next(q)
+        rest = list(q)
+    except ZeroDivisionError as error:
+        head, rest = str(error), list(q)
+    except StopIteration:
+        head, rest = None, []
+    a = next(z, "none")
+    return first, sum(g), list(g), list(m), list(m), sum(f), sum(f), a, list(z), list(z), head, rest, k

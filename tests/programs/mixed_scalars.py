@@ -526,3 +526,69 @@ def sum_of_numbers_that_may_be_none_of_them(x, k):
     if total is None:
         total = "none"
     return {"all": (total, total)}, x + 1
+
+
+@program([(BYTES, k) for k in range(4)], opaque=None, fell_back=None)
+def keys_and_members_of_two_types(x, k):
+    found = {}
+    for i in range(3):
+        key = x[i] if i % 2 else (int(x[i]) if k else float(x[i]))
+        found[key] = found.get(key, 0) + i
+    m = (x[0], 3, None, -0.0)[k]
+    members = {m, 3, 2.5}
+    return found, max(found), len(members), m in members, hash(m) == hash(3), 3.0 in members
+
+
+@program([(FLOATS, k) for k in range(4)] + [(BYTES, k) for k in range(4)], opaque=None, fell_back=None)
+def patterns_of_numbers_of_two_types(x, k):
+    m = 5 if k == 1 else x[1] if k == 2 else 3.5
+    match m:
+        case bool():
+            found = "bool"
+        case int():
+            found = "int"
+        case float(v):
+            found = v * 2
+        case np.generic():
+            found = m
+        case _:
+            found = None
+    return found, m, f"{m:6.2f}|{m!r}", (m, k) < (3.5, 1), sorted([(m, k), (2, 7)])
+
+
+@program([(BYTES, k) for k in range(4)], opaque=None, fell_back=None)
+def what_narrow_numbers_refuse(x, k):
+    m = 300 if k == 1 else -1 if k == 2 else x[0] if k == 3 else 2.0
+    found = []
+    for work in (lambda: np.uint8(m), lambda: np.array(m, "u1"), lambda: x * m, lambda: np.minimum(x, m)):
+        try:
+            found.append(work())
+        except OverflowError as error:
+            found.append(str(error))
+    y = x.copy()
+    try:
+        y[2:] = m
+    except OverflowError:
+        y[0] += 1
+    return found, y
+
+
+class Sum:
+    def __init__(self, start):
+        self.total, self.count = start, 0
+
+    def add(self, v):
+        self.total += v
+        self.count += 1
+        return self.total
+
+    @property
+    def mean(self):
+        return self.total / self.count if self.count else None
+
+
+@program([(BYTES, k) for k in range(4)], opaque=None, fell_back=None)
+def attributes_of_two_types(x, k):
+    s = Sum(0 if k else 0.5)
+    totals = [s.add(v if k != 2 else int(v)) for v in x[: k + 1]]
+    return totals, s.total, s.mean, s.total == 104, -s.total if k != 3 else None

@@ -202,6 +202,11 @@ def convolved(x, window):
     return np.convolve(x, window), np.convolve(window, x, "same"), np.correlate(x, window)
 
 
+@program([(arr("i2", 4), window) for window in (2 + 1j, complex(float("inf"), 0.0), complex(1.0, float("nan")))])
+def convolved_with_what_may_not_be_finite(x, number):
+    return np.convolve(x, [number, 1]), np.correlate(x[:3] * 0.5, [number, 1], "full")
+
+
 @program(
     [
         (arr("f8", 5, 7), 3),

@@ -96,7 +96,13 @@ def vector_of(a):
 
 
 def convolved_in_order(a, v, count, first):
-    """The same for vectors of which either may be the longer one."""
+    """The same for vectors of which either may be the longer one.
+
+    What NumPy's products of complex numbers that are not finite add up to is BLAS's: whether it multiplies zeros too.
+    """
+    if result_kind(dtype_of(a), dtype_of(v)).kind == "c":
+        finite = np.all(np.isfinite(a)) & np.all(np.isfinite(v))
+        check(finite, "Deoptimize", "complex numbers in a convolution that are not finite")
     if dtype_of(a) == dtype_of(v) and layout_of(a) == layout_of(v):
         if a.shape[0] < v.shape[0]:
             a, v = v, a
