@@ -414,7 +414,7 @@ def iterators_made_inside_try(x, k):
         g = (v * 2 for v in x)
         m = map(lambda v: v + k, x)
         f = filter(lambda v: v > 2, x)
-        z = zip(x, range(k))
+        z = zip(x, range(k))  # noqa: B905
         first = next(g) if k == 1 else None
     except StopIteration:
         return "empty", list(m), sum(f), list(z)
