@@ -126,8 +126,12 @@ class Dispatcher(Compiling):
             done = self.recorded.run(args)
             if done is not self.recorded.MISSED:
                 return done
-        if self.left is not None and self.inner is None and not kwargs and self.left.has(args, settings.current()):
-            return settings.on_cpu(self.instance, args)
+        if self.left is not None and self.inner is None and not kwargs:
+            count = self.left.has(args, settings.current())
+            if count:
+                if count & (count - 1) == 0:  # now and then, as its code may be new
+                    self.leave_small_calls(args)
+                return settings.on_cpu(self.instance, args)
         if settings.open_blocks[0] and not settings.current().enabled:
             return self.function(*args, **kwargs)
         if tracing.is_watched():
@@ -169,6 +173,15 @@ class Dispatcher(Compiling):
             finally:
                 self.raw = None
         return self.call_normal(normal)
+
+    def leave_small_calls(self, args: tuple[Any, ...]) -> None:
+        """Let an entry stub take calls that are no larger than one that a team leaves to the CPU."""
+        with self.after_python():
+            place = self.place_of(args) if self.plain else None
+            if place is not None and self.left.are_small(args, place):
+                known = self.last_gate(self.signature(args))
+                if known is not None:
+                    known.gate.small.take(settings.current(), args)
 
     def counterpart(self) -> Any:
         """The accelerated function with checked machine code if this is without, and without if this is with."""

@@ -55,15 +55,17 @@ class Choice:
     ----------
     seconds, runs : the least seconds of each way, and how often it has run
     way : that is taken, once it is decided
+    small : the CPU has it, and would have calls that are no larger
     factor : how many times faster native code is than is assumed of the CPU
     """
 
-    __slots__ = ("factor", "runs", "seconds", "way")
+    __slots__ = ("factor", "runs", "seconds", "small", "way")
 
     def __init__(self) -> None:
         self.seconds = [float("inf")] * 3
         self.runs = [0, 0, 0]
         self.way: int | None = None
+        self.small = False
         self.factor = 1.0
 
 
@@ -72,18 +74,29 @@ class Left:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], Choice] = {}
-        self._here: dict[tuple[Any, ...], None] = {}  # kinds that the CPU has, under these settings
+        self._here: dict[tuple[Any, ...], int] = {}  # calls of kinds that the CPU has, under these settings
         self._settings: Any = None
 
-    def has(self, args: Sequence[Any], settings: Any) -> bool:
-        """Whether the CPU has a call under these settings: what most calls of small work ask."""
-        return settings is self._settings and _kinds(args) in self._here
+    def has(self, args: Sequence[Any], settings: Any) -> int:
+        """Which call of its kind this is that the CPU has under these settings; 0 if it has not."""
+        if settings is not self._settings:
+            return 0
+        kinds = _kinds(args)
+        count = self._here.get(kinds, 0)
+        if count:
+            self._here[kinds] = count + 1
+        return count
 
     def note(self, args: Sequence[Any], settings: Any) -> None:
         """The CPU has had a call under these settings."""
         if settings is not self._settings or len(self._here) >= MOST:
             self._settings, self._here = settings, {}
-        self._here[_kinds(args)] = None
+        self._here[_kinds(args)] = 1
+
+    def are_small(self, args: Sequence[Any], place: object) -> bool:
+        """Whether the CPU has a call, and would have those that are no larger."""
+        found = self._known.get(_key(args, place)) if type(place) is Team else None
+        return found is not None and found.small
 
     def takes(self, args: Sequence[Any], place: object) -> bool:
         """Whether it is known that a call on a device or team goes to the CPU."""
@@ -110,7 +123,7 @@ class Left:
             if known is not None:
                 choice.way, choice.factor = known
             elif _stays(plan, team, leaves):
-                choice.way = NATIVE
+                choice.way, choice.small = NATIVE, True
             elif plan.config.deterministic and plan.regroups and (plan.stored or plan.hands_back):
                 choice.way = SHARED
         plan.cpu_factor = choice.factor
@@ -172,7 +185,7 @@ class _Trial:
         choice, plan = self.choice, self.plan
         native = choice.seconds[NATIVE]
         if native < LEAST:
-            choice.way = NATIVE  # which is found out soon enough the next time
+            choice.way, choice.small = NATIVE, True  # which is found out soon enough the next time
         elif choice.runs == [TURNS, 0, 0]:
             plan.cpu_factor = 1.0
             alone = foreseen(plan, Team((), True), self.leaves)

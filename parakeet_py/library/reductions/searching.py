@@ -11,6 +11,7 @@ from parakeet_py.library.intrinsics import (
     cast,
     check,
     constant,
+    copy,
     dtype_of,
     elementwise,
     generate,
@@ -50,6 +51,13 @@ def bincount(x, /, weights=None, minlength=0):
     check(minlength >= 0, "ValueError", "'minlength' must not be negative")
     if dtype_of(x).kind not in "iub":
         hand_back("np.bincount of numbers that are not integers")
+    if weights is None and on_device():
+        if dtype_of(x).itemsize == 1:
+            return counts_of_bytes(x, int(minlength))
+        if minlength > 0:
+            found = counts_below(x, int(minlength))
+            if found[minlength] == 0:
+                return copy(found[:minlength])
     low, high = reduce_axes(
         x,
         (0,),
@@ -67,6 +75,36 @@ def bincount(x, /, weights=None, minlength=0):
         message = "The weights and list don't have the same length."
         check(weights.shape[0] == x.shape[0], "ValueError", message)
         scatter(counts, x, converted(weights, "float64"), add)
+    return counts
+
+
+def counts_below(x, bins):
+    """How often each number below `bins` occurs, and then how many others there are, negative ones too: one pass."""
+    counts, last = np.zeros(bins + 1, "int64"), cast(bins, "int64")
+
+    def place(v):
+        number = cast(v, "int64")
+        inside = (number >= constant(0, "int64")) & (number < last)
+        return prim("select", inside, number, last)
+
+    scatter(counts, elementwise(place, x), constant(1, "int64"), add)
+    return counts
+
+
+def counts_of_bytes(x, minlength):
+    """`np.bincount` of integers of 8 bits: one pass, as their range is known."""
+    found = counts_below(x, 256)
+    check(found[256] == 0, "ValueError", "'list' argument must have no negative elements")
+    (high,) = reduce_axes(
+        found[:256],
+        (0,),
+        (constant(-1, "int64"),),
+        lambda v, i: (prim("select", v > constant(0, "int64"), i, constant(-1, "int64")),),
+        lambda a, b: (np.maximum(a, b),),
+    )
+    count = int(high) + 1
+    counts = np.zeros(max(count, minlength), "int64")
+    counts[:count] = found[:count]
     return counts
 
 

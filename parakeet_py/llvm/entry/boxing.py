@@ -22,7 +22,7 @@ from parakeet_py.base import config as settings
 from parakeet_py.base.frames import tracing
 from parakeet_py.base.types import DTYPES
 from parakeet_py.llvm.engine import c_symbols
-from parakeet_py.llvm.entry import callable_type, stub_support
+from parakeet_py.llvm.entry import callable_type, small_calls, stub_support
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 
@@ -105,7 +105,7 @@ def _thread_count() -> int:
     """Threads a parallel region of a call made here and now may use, asked by gates if blocks are open.
 
     0: such calls run on other devices, or in Python, or in a frame that a profiler sees, or as checked or exact machine
-    code.
+    code. Of a team that has the CPU: `small_calls.word`, as the CPU takes small calls.
     """
     config = settings.current()
     return 0 if config.checked or config.exact else _threads_here(config)
@@ -134,9 +134,9 @@ def of_exact(checked: bool) -> dict[str, int]:
 
 
 def _threads_here(config: settings.Config) -> int:
-    if not (config.on_cpu and config.enabled) or sys.gettrace() is not None or tracing.wants_frame():
+    if not config.enabled or sys.gettrace() is not None or tracing.wants_frame():
         return 0
-    return config.thread_count
+    return config.thread_count if config.on_cpu else small_calls.word(config)
 
 
 @lru_cache(maxsize=1)

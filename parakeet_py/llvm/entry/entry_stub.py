@@ -28,6 +28,7 @@ from parakeet_py.llvm.engine import perf_symbols
 from parakeet_py.llvm.engine.object_loader import LoadedCode
 from parakeet_py.llvm.engine.perf_symbols import Title
 from parakeet_py.llvm.entry import boxing, callable_type
+from parakeet_py.llvm.entry.small_calls import SmallCalls
 from parakeet_py.llvm.runtime import error_state
 from parakeet_py.llvm.runtime.native_runtime import runtime
 from parakeet_py.signature.attribute_sources import (
@@ -69,6 +70,7 @@ class GateHandle:
     address : of the vectorcall function
     code : the loaded object, with the compiled function in it
     signature, result : the calls it takes, and what it gives
+    small : calls that a team leaves to the CPU
     """
 
     __slots__ = (
@@ -86,6 +88,7 @@ class GateHandle:
         "code",
         "result",
         "signature",
+        "small",
     )
 
     def __init__(self, signature: Signature, result: Result) -> None:
@@ -102,6 +105,7 @@ class GateHandle:
         self._flags = error_state.Record()
         self._versions = Versions(())
         self._left = ctypes.c_int64(0)
+        self.small = SmallCalls(len(signature.params))
 
     @property
     def versions(self) -> Versions:
@@ -170,6 +174,7 @@ def gate_symbols(
     found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
     found[f"{gate_symbol}.left"] = ctypes.addressof(handle._left)
     found[f"{gate_symbol}.flags"] = ctypes.addressof(handle._flags)
+    found[f"{gate_symbol}.small"] = handle.small.address
     for place, address in enumerate(handle.versions.addresses):
         found[f"{gate_symbol}.tag.{place}"] = address
         found[f"{gate_symbol}.known.{place}"] = ctypes.addressof(handle.versions.known) + 8 * place

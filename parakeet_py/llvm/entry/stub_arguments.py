@@ -99,8 +99,8 @@ class ArgumentWriter(GateWriter):
         """`%threads`: the function's own number, or the environment's, or, inside `options` blocks, what Python says.
 
         It asks, too, under profilers and debuggers. Python says 0 for calls that are to run on
-        other devices, or as Python: the gate does not take them. Python code may run here, so this comes before other
-        checks.
+        other devices, or as Python: the gate does not take them; nor those of teams, but for what is known to be too
+        small for them. Python code may run here, so this comes before other checks.
         """
         fixed = self.let(f"load i32, ptr {self.own('threads')}")
         default = self.let(f"load i32, ptr {self.external('default_threads')}")
@@ -113,7 +113,8 @@ class ArgumentWriter(GateWriter):
         self.jump(here)
         self.branch(inside, ask, join)
         self.begin(ask)
-        told = self.let(f"call i32 @gate.ask_threads(ptr {self.external('thread_count')})")
+        asked_with = f"ptr {self.external('thread_count')}, ptr {self.own('small')}, ptr %args"
+        told = self.let(f"call i32 @gate.ask_threads({asked_with})")
         elsewhere = self.let(f"icmp eq i32 {told}, 0")
         asked = self.let(f"select i1 {self.let(f'or i1 {free}, {elsewhere}')}, i32 {told}, i32 {fixed}")
         self.jump(join)

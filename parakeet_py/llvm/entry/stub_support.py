@@ -201,6 +201,7 @@ def pk_free_all(ctx: ptr): ...
 PyExc_SystemError: extern
 true_object: extern("True")
 none_object: extern("None")
+int_type: extern("int")
 gone = b"call of a function that is being freed\0"
 
 @internal
@@ -241,14 +242,54 @@ def clean(ctx: ptr, initial: ptr):
         pk_free_all(ctx)
         Py_DecRef(null if held == initial else held)
 
-# The number that the Python function `teller` gives; 1 if it fails.
+# Is a call so small that a team leaves it to the CPU (see `small_calls`)? What it has of arrays must not be longer, and
+# ints must be the same.
+@internal
+def is_small(small: ptr, args: ptr) -> i1:
+    overflow = alloca(i32)
+    place = small + 16
+    left = small.i64[1]
+    while left > 0:
+        value = args.ptr[place.i64]
+        rank = place.i64[1]
+        place += 16
+        if rank < 0:
+            if value.TYPE.ptr != int_type:
+                return False
+            number = PyLong_AsLongLongAndOverflow(value, overflow)
+            if (overflow.i32 != 0) | (number != place.i64):
+                return False
+            rank = 1
+        else:
+            if value.TYPE.ptr != ndarray:
+                return False
+            if i64(value.NDIM.i32) != rank:
+                return False
+            axis = 0
+            while axis < rank:
+                if value.DIMS.ptr.i64[axis] > place.i64[axis]:
+                    return False
+                axis += 1
+        place += 8 * rank
+        left -= 1
+    return True
+
+# The number that the Python function `teller` gives; 1 if it fails. Of a team that has the CPU the number is negative:
+# the CPU's threads, and above 16 bits what the team is called in `small`; 0 if the call is not so small.
 @cold.noinline
-def ask_threads(teller: ptr) -> i32:
+def ask_threads(teller: ptr, small: ptr, args: ptr) -> i32:
     answer = or_clear(PyObject_Vectorcall(teller, null, 0, null))
     if answer == null:
         return 1
     number = PyLong_AsLong(answer)
     Py_DecRef(answer)
+    if number < 0:
+        number = 0 - number
+        if (number >> 16) != small.i64:
+            return 0
+        if not is_small(small, args):
+            return 0
+        number &= 65535
     return i32(number)
 
 # Drop the references in an array of n objects; null is allowed.

@@ -11,6 +11,7 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.bench.chosen import Clock, ModelDevice
 from parakeet_py.call.devices.calls import call, team_plan_of
+from parakeet_py.call.dispatcher import Dispatcher
 from parakeet_py.hybrid.devices import choices
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute import cpu_only_calls
@@ -92,6 +93,48 @@ def test_the_best_way_has_later_calls(function: Any, best: int) -> None:
 def test_what_is_quick_is_never_shared() -> None:
     calls = Calls(doubled, {NATIVE: 0.9 * cpu_only_calls.LEAST, SHARED: 0.0, DEVICES: 0.0})
     assert calls(X) == NATIVE and calls.taken == [1, 0, 0] and calls.left.takes((X,), calls.team)
+
+
+def test_entry_stubs_take_small_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no larger than a call that the CPU has by itself passes no dispatcher; all else does."""
+    asked: list[int] = []
+    usual = Dispatcher.enter
+
+    def enter(self: Dispatcher, *given: Any) -> Any:
+        asked.append(1)
+        return usual(self, *given)
+
+    def scaled(x: Any, k: Any, other: Any = None) -> Any:
+        return x[:, :7].sum() * k
+
+    monkeypatch.setattr(cpu_only_calls, "LEAST", 1e9)
+    monkeypatch.setattr(Dispatcher, "enter", enter)
+    function, x = accelerate(scaled), np.ones((20, 30))
+
+    def passed(*args: Any) -> bool:
+        """Whether the dispatcher has had a call."""
+        asked.clear()
+        assert function(*args) == scaled(*args)
+        return bool(asked)
+
+    with options(devices="cpu,emulated"):
+        for _ in range(8):
+            passed(x, 3, 1.0)
+        assert not passed(x, 3, 1.0) and not passed(x[:9], 3, 2.0) and not passed(np.ones((20, 5)), 3, 1.0)
+        assert passed(x, 4, 1.0) and passed(np.ones((21, 30)), 3, 1.0) and passed(np.ones((20, 31)), 3, 1.0)
+        assert passed(x, 1 << 70, 1.0) and passed(x, 3, [1.0]) and passed(x, 3, None)
+        assert not passed(x, 3, 1.0)
+        with options(enabled=False):
+            assert passed(x, 3, 1.0)
+        with options(split=0.5):
+            assert passed(x, 3, 1.0)
+        with options(devices="emulated"):
+            assert passed(x, 3, 1.0)
+    with options(devices="cpu,emulated*2"):
+        assert [passed(x, 3, 1.0) for _ in range(8)][-1] is False
+    with options(devices="cpu,emulated"):
+        assert passed(x, 3, 1.0)  # sizes are those of one team
+    assert not passed(x, 3, 1.0)
 
 
 def test_what_is_hopeless_is_not_tried() -> None:

@@ -39,6 +39,36 @@ def test_counts(bins: int) -> None:
         assert "scatter_shared" in report
 
 
+def passes(function: Any, *args: Any) -> int:
+    """Kernels of the last call that have several blocks: those that go through a long argument."""
+    return sum(blocks > 1 for (_, blocks), _ in function.explain(*args).device.last_run.launches)
+
+
+def test_one_pass_where_the_range_is_known() -> None:
+    """By a length that is given, which numbers may exceed, or by the dtype."""
+
+    def up_to(labels: Any, least: Any) -> Any:
+        return np.bincount(labels, minlength=least)
+
+    rng, function = np.random.default_rng(4), accelerate(up_to)
+    labels = rng.integers(0, 40, 20_000)
+    for least, several in ((40, 1), (300, 1), (39, 3), (0, 2)):
+        with options(devices="emulated", strict=True):
+            found = function(labels, least)
+            assert np.array_equal(found, up_to(labels, least)) and found.dtype == np.int64 and found.base is None
+            assert passes(function, labels, least) == several
+    small = labels.astype(np.uint8)
+    for one in (small, small[:0], np.full(9999, 255, np.uint8)):
+        for least in (0, 10, 40, 300):
+            with options(devices="emulated", strict=True):
+                assert np.array_equal(function(one, least), up_to(one, least))
+                assert not one.size or passes(function, one, least) == 1
+    labels[777] = -1
+    for wrong in (labels, labels.astype(np.int8)):
+        with options(devices="emulated"), pytest.raises(ValueError, match="'list' argument must have no negative"):
+            function(wrong, 50)
+
+
 def test_points_of_other_sizes_and_layouts() -> None:
     rng = np.random.default_rng(1)
     count, bins, change = accelerate(counted), accelerate(binned), accelerate(changed)
@@ -81,9 +111,10 @@ def test_every_combine() -> None:
 @pytest.mark.skipif(PTXAS is None or NVDISASM is None, reason="ptxas and nvdisasm are not installed")
 def test_machine_code(tmp_path: Path) -> None:
     """Labels come 16 bytes at a time, four loads on their way together; lanes with equal labels count once."""
-    text = accelerate(counted).ptx(np.ones(1000, np.int32), target="sm_90")
-    code, resources = assembled(text, "sm_90", tmp_path)
-    ((spilled, registers),) = (found for name, found in resources.items() if "_scatter_shared_" in name)
-    assert spilled == 0 and registers <= 64
-    (names,) = (names for name, names in instructions(code).items() if "_scatter_shared_" in name)
-    assert names.count("LDG.E.128.CONSTANT") >= 4 and "ATOMS.POPC.INC.32" in names
+    for labels, least in ((np.ones(1000, np.int32), 4), (np.ones(1000, np.uint8), 1)):
+        text = accelerate(counted).ptx(labels, target="sm_90")
+        code, resources = assembled(text, "sm_90", tmp_path)
+        ((spilled, registers),) = (found for name, found in resources.items() if "_scatter_shared_" in name)
+        assert spilled == 0 and registers <= 64
+        (names,) = (names for name, names in instructions(code).items() if "_scatter_shared_" in name)
+        assert names.count("LDG.E.128.CONSTANT") >= least and "ATOMS.POPC.INC.32" in names
