@@ -51,6 +51,10 @@ class Foreign:
     def size(self) -> int:
         return int(np.prod(self.shape))
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """As arrays of CuPy do: NumPy would take one of unknown class for a number."""
+        raise TypeError("a 'Foreign' array does not come to the host by itself")
+
 
 class Memory:
     """The memory of an array that owns its elements, on a device or a team; `here` is the equal one of the second set.
