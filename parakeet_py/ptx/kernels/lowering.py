@@ -49,7 +49,7 @@ from parakeet_py.ptx.skeletons.reductions_by_axis import by_axis
 from parakeet_py.ptx.skeletons.row_programs import Values, lower_rows
 from parakeet_py.ptx.skeletons.scans import lower_scan
 from parakeet_py.ptx.skeletons.scatter import lower_scatter
-from parakeet_py.ptx.skeletons.tiled_maps import lower_tiles
+from parakeet_py.ptx.skeletons.vector_tiles import lower_lines
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 
@@ -155,7 +155,8 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
     outs = merged_outs(lo, arrays, space, axes)
 
     def store(values: Sequence[Operand]) -> None:
-        lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
+        shaped = [None if out is None else lo.shaped.get(out, out) for out in outs]
+        lo.store_outs(shaped, [lo.operand(axis.index) for axis in axes], values)
 
     def at(places: Sequence[Callable[[], None]]) -> None:
         at_points(lo, found, op.body, places, store)
@@ -163,7 +164,7 @@ def _space(lo: Lowering, op: typed.Map, extents: tuple[Operand, ...], arrays: Ou
     lines = walked(lo, axes)
     if len(lines) > 1:
         try:
-            lower_tiles(lo, found, lines, axes, outs, at)
+            lower_lines(lo, found, lines, axes, outs, at)
         finally:
             lo.merged = merged
         return

@@ -46,30 +46,14 @@ def lower_tiles(
 
     The outs are arrays over `every` axis, also those along which there is only one point.
     """
-    x, y, transposed = _directions(lo, found, axes, every, outs)
-    others = [axis for axis in axes if axis is not x and axis is not y]
+    x, y, transposed = directions(lo, found, axes, every, outs)
     simple = found.simple and not (found.has_check and lo.checking)
     rows = ROWS if transposed or (simple and ROWS * static_cost(found.block) <= MAX_UNROLLED) else 1
     shape = Shape.square(rows) if transposed else Shape.fitting(lo, x.extent, y.extent, rows)
-    across = _parts(lo, x.extent, shape.width, shape.across)
-    down = _parts(lo, y.extent, lo.multiply(shape.height, Const(rows, INT64)), shape.down)
-    blocks = lo.product((across, down, *(axis.extent for axis in others)))
+    blocks = Blocks.of(lo, axes, x, y, x.extent, shape, rows)
 
     def tile(block: Var, thread: Var) -> None:
-        lo.order = lambda: _number(lo, axes)
-        rest, x_tile = split32(lo, block, across)
-        if others:
-            rest, y_tile = split32(lo, rest, down)
-            for axis in reversed(others[1:]):
-                rest, here = split32(lo, rest, axis.extent)
-                lo.alias(axis.index, here)
-            lo.alias(others[0].index, rest)
-        else:
-            y_tile = rest
-        lane = lo.prim("and", thread, lo.subtract(shape.width, ONE))
-        row = lo.prim("shr", thread, shape.across)
-        left = lo.multiply(x_tile, shape.width)
-        top = lo.multiply(lo.multiply(y_tile, shape.height), Const(rows, INT64))
+        lane, row, left, top = blocks.place(lo, block, thread)
         tiles = [_bring(lo, found, x, y, (left, top), (lane, row), access) for access in transposed]
         if tiles:
             lo.emit(imp.Barrier("block"))
@@ -97,7 +81,7 @@ def lower_tiles(
 
     merged, lo.merged = lo.merged, {array: list(known) for array, known in lo.merged.items()}
     try:
-        grid_of_blocks(lo, blocks, "map", tile)
+        grid_of_blocks(lo, blocks.count, "map", tile)
     finally:
         lo.merged = merged
 
@@ -113,7 +97,7 @@ def _number(lo: Lowering, axes: Sequence[Axis]) -> Operand:
 # ---- which axes ------------------------------------------------------------------------------------------------------
 
 
-def _directions(
+def directions(
     lo: Lowering, found: Study, axes: Sequence[Axis], every: Sequence[Axis], outs: Outs
 ) -> tuple[Axis, Axis, list[Access]]:
     """The axes x and y, and the loads that are made through shared memory."""
@@ -214,6 +198,49 @@ class Shape:
             shape = lo.prim("shl", ONE, across), lo.prim("shr", Const(THREADS, INT64), across)  # type: ignore[assignment]
         points = Const(whole + rows.bit_length() - 1, INT64)
         return Shape(*shape, across, lo.subtract(points, across))
+
+
+@record
+class Blocks:
+    """The blocks of a space: `across` and `down` how many there are along x and y, `others` the axes behind these.
+
+    Each has `shape` threads, of which each takes `rows` points along y.
+    """
+
+    axes: Sequence[Axis]
+    others: Sequence[Axis]
+    shape: Shape
+    rows: int
+    across: Operand
+    down: Operand
+    count: Operand
+
+    @staticmethod
+    def of(lo: Lowering, axes: Sequence[Axis], x: Axis, y: Axis, columns: Operand, shape: Shape, rows: int) -> Blocks:
+        """Blocks for all of a space; `columns` threads lie along x."""
+        others = [axis for axis in axes if axis is not x and axis is not y]
+        across = _parts(lo, columns, shape.width, shape.across)
+        down = _parts(lo, y.extent, lo.multiply(shape.height, Const(rows, INT64)), shape.down)
+        count = lo.product((across, down, *(axis.extent for axis in others)))
+        return Blocks(axes, others, shape, rows, across, down, count)
+
+    def place(self, lo: Lowering, block: Var, thread: Var) -> tuple[Operand, Operand, Operand, Operand]:
+        """Where a thread is in its block, along x and y, and where that begins; sets the indices of other axes."""
+        lo.order = lambda: _number(lo, self.axes)
+        rest, x_tile = split32(lo, block, self.across)
+        if self.others:
+            rest, y_tile = split32(lo, rest, self.down)
+            for axis in reversed(self.others[1:]):
+                rest, here = split32(lo, rest, axis.extent)
+                lo.alias(axis.index, here)
+            lo.alias(self.others[0].index, rest)
+        else:
+            y_tile = rest
+        lane = lo.prim("and", thread, lo.subtract(self.shape.width, ONE))
+        row = lo.prim("shr", thread, self.shape.across)
+        left = lo.multiply(x_tile, self.shape.width)
+        top = lo.multiply(lo.multiply(y_tile, self.shape.height), Const(self.rows, INT64))
+        return lane, row, left, top
 
 
 def _either(lo: Lowering, extent: Operand, limit: int, then: Operand, orelse: Operand) -> Operand:
