@@ -82,10 +82,10 @@ def _shape(blocks: int, threads: int, many: str = "") -> str:
 
 def _moved(run: Run) -> str:
     count = sum(times for _, times in run.launches)
-    return (
-        f"{count} launch{'' if count == 1 else 'es'}, {run.bytes_in} bytes to the device, {run.bytes_out} from it, "
-        f"{run.allocated} allocated there"
-    )
+    launches = f"{count} launch{'' if count == 1 else 'es'}"
+    libraries = "".join(f"{times} {name} by {library}, " for (library, name), times in run.libraries)
+    copied = f"{run.bytes_in} bytes to the device, {run.bytes_out} from it"
+    return f"{libraries}{launches}, {copied}, {run.allocated} allocated there"
 
 
 def device_report(compiled: Any, normal: Sequence[Any], team: Team) -> DeviceReport:

@@ -30,6 +30,7 @@ class Run(NamedTuple):
         cuBLAS has done in the place of the kernel
     bytes_in, bytes_out : copied to the device and from it
     allocated : bytes of memory made on the device, those of arguments included
+    libraries : how often a library has done one of NumPy's routines, as ((library, routine), times)
     """
 
     device: str
@@ -37,6 +38,7 @@ class Run(NamedTuple):
     bytes_in: int
     bytes_out: int
     allocated: int
+    libraries: tuple[tuple[tuple[str, str], int], ...] = ()
 
 
 class Meter:
@@ -50,6 +52,7 @@ class Meter:
         self.architecture = device.architecture
         self.bytes_in = self.bytes_out = self.allocated = 0
         self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.libraries: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
         self.notes = not getattr(device, "notes", False)  # else that device tells the recorder itself
 
@@ -60,7 +63,8 @@ class Meter:
 
     def run(self) -> Run:
         """What has been done so far."""
-        return Run(self.name, tuple(self.launches.items()), self.bytes_in, self.bytes_out, self.allocated)
+        libraries = tuple(self.libraries.items())
+        return Run(self.name, tuple(self.launches.items()), self.bytes_in, self.bytes_out, self.allocated, libraries)
 
     # ---- the device --------------------------------------------------------------------------------------------------
 
@@ -135,6 +139,15 @@ class Meter:
         if done and noting is not None:
             noting.multiplied(self.device, left, right, out, fast)
         return done
+
+    def routine(self, name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool:
+        """Let a library do one of NumPy's routines; whether there is one that can."""
+        ask = getattr(self.device, "routine", None)
+        library = None if ask is None else ask(name, outs, ins)
+        if library is not None:
+            self.libraries[library, name] += 1
+            self.spoil("routines of a library")
+        return library is not None
 
     def synchronize(self) -> None:
         self.device.synchronize()

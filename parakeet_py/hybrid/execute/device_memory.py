@@ -153,6 +153,13 @@ class DeviceMemory:
         """Whether the device has a library that takes this product of matrices."""
         return self.device.offered(left, right, out)
 
+    def routine(self, name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool:
+        """Let a library of the device do one of NumPy's routines, on arrays that are there; whether it has."""
+        if not self.device.routine(name, outs, ins):
+            return False
+        self.changed.update(out.buffer for out in outs)
+        return True
+
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:
             return

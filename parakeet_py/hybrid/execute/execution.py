@@ -189,6 +189,9 @@ class Execution(RegionRuns):
     def opaque_alone(self, site: int, args: Sequence[Any]) -> list[Any]:
         """An operation of Python's, in the midst of what a device does alone."""
         self.memory.look()
+        routine = self.plan.routines.get(site)
+        if routine is not None and self.memory.routine(routine.name, *routine.sides(args)):
+            return []
         self.shown |= site not in self.plan.routines or bool(self.memory.changed)
         shared = [self.here(arg) if isinstance(arg, DeviceView) else arg for arg in args]
         self.settle()

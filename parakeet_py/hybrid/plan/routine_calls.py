@@ -1,8 +1,8 @@
-"""NumPy's compiled loops in calls that run on devices: the CPU does them.
+"""NumPy's compiled loops in calls that run on devices: the CPU does them, or a library of the device.
 
-A device has none of them but sorts of its own (`radix_sort`). For it any other `Routine` is one more operation that
-the host does between kernels, with arrays brought back for it; so each becomes an `Opaque` with a number beyond those
-of the user's, which `perform` knows.
+A device has none of them but sorts of its own (`radix_sort`), and what its libraries have (`hybrid.libraries`). For it
+any other `Routine` is one more operation that the host does between kernels, with arrays brought back for it; so each
+becomes an `Opaque` with a number beyond those of the user's, which `perform` knows.
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ class RoutineCall:
     def __str__(self) -> str:
         return f"{self.name} (line {self.line}): done by the CPU"
 
+    def sides(self, args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """What is written, and what is read."""
+        return args[: self.written], args[self.written :]
+
     def perform(self, args: Sequence[Any]) -> list[Any]:
-        failed = routines.run(self.name, args[: self.written], args[self.written :])
+        failed = routines.run(self.name, *self.sides(args))
         return [np.bool_(failed)] if routines.reports(self.name) else []
 
 

@@ -20,11 +20,14 @@ from parakeet_py.library.intrinsics import (
     cast,
     check,
     dtype_of,
+    elementwise,
     hand_back,
     has_routine,
     layout_of,
+    on_device,
     order_of,
     permute,
+    prim,
     reshape,
     routine,
 )
@@ -103,8 +106,24 @@ def transform(name, a, n, count, axis, norm, given):
     out = allocate(shape, made, memory_order(order_of(a), a.ndim))
     axes = axis_last(axis, a.ndim)
     scale = converted(factor(norm, n, precision(dtype_of(a))), kind)
+    if on_device():  # libraries do not multiply; bits are the same
+        if multiplies(norm):
+            lines_into(name, permute(out, axes), permute(converted(a, taken), axes), as_array(cast(1, kind)))
+            return converted(times_real(out, scale), given)
     lines_into(name, permute(out, axes), permute(converted(a, taken), axes), scale)
     return converted(out, given)
+
+
+@static
+def multiplies(norm):
+    """Whether there is a factor."""
+    return norm in ("ortho", "forward")
+
+
+def times_real(a, scale):
+    if dtype_of(a).kind == "c":
+        return elementwise(lambda v, s: prim("complex", prim("real", v) * s, prim("imag", v) * s), a, scale)
+    return a * scale
 
 
 def length(n, a, axis):

@@ -15,7 +15,7 @@ import pytest
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices import calls
 from parakeet_py.doctor import examine
-from parakeet_py.hybrid.devices import cublas_library
+from parakeet_py.hybrid.libraries import cublas_library
 from tests.helpers import fake_cuda
 
 DTYPES = {"sgemm": "f4", "dgemm": "f8", "cgemm": "c8", "zgemm": "c16"}

@@ -95,7 +95,7 @@ def _found() -> Any:
     try:
         from nvmath.bindings import cublas
     except ImportError:
-        from parakeet_py.hybrid.devices import cublas_library
+        from parakeet_py.hybrid.libraries import cublas_library
 
         return cublas_library.find()
     return cublas
