@@ -56,7 +56,7 @@ class Transform(NamedTuple):
     ----------
     type : of `cufftType`
     call : that executes a plan for it
-    length, count : of lines, and how many there are
+    length, batch : of lines, and how many there are
     lines, results : how they lie
     direction : of transforms of complex numbers
     """
@@ -64,7 +64,7 @@ class Transform(NamedTuple):
     type: int
     call: str
     length: int
-    count: int
+    batch: int
     lines: Lines
     results: Lines
     direction: int
@@ -77,13 +77,13 @@ class Transform(NamedTuple):
     @property
     def span(self) -> int:
         """The elements from the first to the last of the input, for transforms that overwrite it."""
-        return (self.count - 1) * self.lines.distance + self.length // 2 * self.lines.step + 1
+        return (self.batch - 1) * self.lines.distance + self.length // 2 * self.lines.step + 1
 
     def plan(self) -> tuple[Any, ...]:
         """The arguments of `make_plan_many64`; the embedding extents of one axis are not looked at."""
         (step, distance), (out_step, out_distance) = self.lines, self.results
         own = [self.length]
-        return 1, own, own, step, distance, own, out_step, out_distance, self.type, self.count
+        return 1, own, own, step, distance, own, out_step, out_distance, self.type, self.batch
 
 
 class Cufft:
