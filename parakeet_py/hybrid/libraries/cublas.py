@@ -14,12 +14,12 @@ factors to TF32 (10 bits) first. float16 is multiplied exactly and summed in flo
 from __future__ import annotations
 
 import ctypes
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.base.debug_log import log
+from parakeet_py.hybrid.libraries import cublas_library
+from parakeet_py.hybrid.libraries.device_library import DeviceLibrary, bindings
 from parakeet_py.hybrid.residency.arrays import DeviceView
 
 LIMIT = 1 << 31  # of extents and distances
@@ -45,25 +45,15 @@ class Operand(NamedTuple):
     distance: int
 
 
-class Cublas:
-    """The cuBLAS of one device; `why_not` says why there is none, once it has been looked for."""
+class Cublas(DeviceLibrary):
+    """The cuBLAS of one device."""
 
-    def __init__(self) -> None:
-        self.why_not: str | None = None
-        self._lock = threading.Lock()
-        self._library: Any = None
-        self._handle: int | None = None
+    instead = "products of matrices are computed by kernels, not by cuBLAS"
 
-    def ready(self) -> bool:
-        """Whether there is cuBLAS; looks for it at the first call, in the current context."""
-        with self._lock:
-            if self._handle is None and self.why_not is None:
-                try:
-                    self._library = _found()
-                    self._handle = int(self._library.create())
-                except Exception as error:  # not installed, or no library that fits the driver
-                    self._give_up(error)
-            return self._handle is not None
+    def open(self) -> Any:
+        library = bindings("cublas", lambda: cublas_library.find())
+        self._handle = int(library.create())
+        return library
 
     def takes(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
         """Whether there is cuBLAS, and it has products of matrices that lie so."""
@@ -84,21 +74,6 @@ class Cublas:
                 self._give_up(error)
                 return False
         return True
-
-    def _give_up(self, error: Exception) -> None:
-        self._handle, self.why_not = None, f"{type(error).__name__}: {error}".splitlines()[0]
-        log.info("products of matrices are computed by kernels, not by cuBLAS: %s", self.why_not)
-
-
-def _found() -> Any:
-    """What has the calls of cuBLAS."""
-    try:
-        from nvmath.bindings import cublas
-    except ImportError:
-        from parakeet_py.hybrid.libraries import cublas_library
-
-        return cublas_library.find()
-    return cublas
 
 
 def _product(left: DeviceView, right: DeviceView, out: DeviceView) -> tuple[str, list[int]] | None:

@@ -5,20 +5,19 @@ NumPy's transforms of lines are routines, which the host does for devices that h
 them in the order of its stream where it takes the lines as they lie: of double or single precision, at any distances,
 and of the length of the result. Kernels multiply by the factor of a norm afterwards (`library.math.fourier`).
 
-cuFFT is looked for when the first transform is met, and never asked again once it has failed. Plans are kept; they own
-memory of the driver's. Calls are those of nvmath-python 1.0.
+Plans are kept; they own memory of the driver's.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.base.debug_log import log
+from parakeet_py.hybrid.libraries import cufft_library
+from parakeet_py.hybrid.libraries.device_library import DeviceLibrary, bindings
 from parakeet_py.hybrid.residency.arrays import DeviceView
 
 KEPT = 16  # plans
@@ -86,24 +85,17 @@ class Transform(NamedTuple):
         return 1, own, own, step, distance, own, out_step, out_distance, self.type, self.batch
 
 
-class Cufft:
-    """The cuFFT of one device; `why_not` says why there is none, once it has been looked for."""
+class Cufft(DeviceLibrary):
+    """The cuFFT of one device."""
+
+    instead = "transforms are done by the CPU, not by cuFFT"
 
     def __init__(self) -> None:
-        self.why_not: str | None = None
-        self._lock = threading.Lock()
-        self._library: Any = None
+        super().__init__()
         self._plans: OrderedDict[tuple[int, Transform], int] = OrderedDict()
 
-    def ready(self) -> bool:
-        """Whether there is cuFFT; looks for it at the first call."""
-        with self._lock:
-            if self._library is None and self.why_not is None:
-                try:
-                    self._library = _found()
-                except Exception as error:  # not installed, or no library that fits the driver
-                    self._give_up(error)
-            return self._library is not None
+    def open(self) -> Any:
+        return bindings("cufft", lambda: cufft_library.find())
 
     def run(self, stream: int, transform: Transform, lines: int, results: int) -> bool:
         """Transform lines at one address to another, in the order of a stream; whether cuFFT could do it."""
@@ -136,21 +128,6 @@ class Cufft:
             self._plans[key] = plan
         self._plans.move_to_end(key)
         return plan
-
-    def _give_up(self, error: Exception) -> None:
-        self._library, self.why_not = None, f"{type(error).__name__}: {error}".splitlines()[0]
-        log.info("transforms are done by the CPU, not by cuFFT: %s", self.why_not)
-
-
-def _found() -> Any:
-    """What has the calls of cuFFT."""
-    try:
-        from nvmath.bindings import cufft
-    except ImportError:
-        from parakeet_py.hybrid.libraries import cufft_library
-
-        return cufft_library.find()
-    return cufft
 
 
 def transform_of(name: str, outs: Sequence[DeviceView], ins: Sequence[DeviceView]) -> Transform | None:

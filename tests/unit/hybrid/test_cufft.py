@@ -233,4 +233,4 @@ def test_the_library_itself(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         loaded.result = 5
         function(X)
         (finding,) = [finding for finding in examine() if finding.topic == "CUDA"]
-        assert "transforms by the CPU (CufftError: cufft" in finding.text
+        assert "transforms by the CPU (LibraryError: cufft" in finding.text
