@@ -32,8 +32,10 @@ from parakeet_py.hybrid.devices.memory_pool import MemoryPool, rounded
 from parakeet_py.hybrid.devices.occupancy_limit import Resources
 from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
 from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
+from parakeet_py.hybrid.libraries import device_routines
 from parakeet_py.hybrid.libraries.cublas import Cublas
-from parakeet_py.hybrid.libraries.cufft import Cufft, transform_of
+from parakeet_py.hybrid.libraries.cufft import Cufft
+from parakeet_py.hybrid.libraries.cusolver import Cusolver
 from parakeet_py.hybrid.residency.arrays import DeviceView
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 from parakeet_py.ptx.cubins import cubin_of
@@ -176,7 +178,7 @@ class CudaDevice:
         self._lanes: dict[int, _Lane] = {}
         self._lanes_lock = threading.Lock()
         self._memory = DeviceMemoryResource(number)
-        self.cublas, self.cufft = Cublas(), Cufft()
+        self.cublas, self.cufft, self.cusolver = Cublas(), Cufft(), Cusolver()
         self._buffers: dict[int, tuple[Any, _Lane, int, int]] = {}  # with the number of the lane, and the size
         _, _, total = driver.cuMemGetInfo()
         self.pool = MemoryPool(int(total or 0) // KEPT, self._close)
@@ -482,24 +484,16 @@ class CudaDevice:
         with span(self, KERNEL, "cuBLAS", 0), self._order("cuBLAS") as lane:
             return self.cublas.multiply(int(lane.stream.handle), left, right, out, fast)
 
-    def routine(self, name: str, outs: Sequence[DeviceView], ins: Sequence[DeviceView]) -> str | None:
-        """Let a library do what one of NumPy's routines does; its name, None if there is none that can."""
+    @contextmanager
+    def library_order(self, what: str) -> Iterator[int]:
+        """Around calls of a library: the stream in whose order they are made."""
+        with span(self, KERNEL, what, 0), self._order(what) as lane:
+            yield int(lane.stream.handle)
+
+    def routine(self, name: str, outs: Sequence[DeviceView], ins: Sequence[DeviceView]) -> tuple[str, bool] | None:
+        """Let a library do what one of NumPy's routines does, see `device_routines`."""
         self._enter()
-        transform = transform_of(name, outs, ins)
-        if transform is None or not self.cufft.ready():
-            return None
-        lines, scratch = ins[0].address, 0
-        try:
-            if transform.overwrites:
-                size = transform.span * np.dtype(ins[0].dtype).itemsize
-                scratch = self.allocate(size)
-                self.copy_within(scratch, lines, size)
-            with span(self, KERNEL, "cuFFT", 0), self._order("cuFFT") as lane:
-                done = self.cufft.run(int(lane.stream.handle), transform, scratch or lines, outs[0].address)
-        finally:
-            if scratch:
-                self.free(scratch)
-        return "cuFFT" if done else None
+        return device_routines.do(self, self.cusolver, self.cufft, name, outs, ins)
 
     def synchronize(self) -> None:
         with self._order("a kernel") as lane:

@@ -140,14 +140,16 @@ class Meter:
             noting.multiplied(self.device, left, right, out, fast)
         return done
 
-    def routine(self, name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool:
-        """Let a library do one of NumPy's routines; whether there is one that can."""
+    def routine(self, name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool | None:
+        """Let a library do one of NumPy's routines; whether that has failed, None if there is none that can."""
         ask = getattr(self.device, "routine", None)
-        library = None if ask is None else ask(name, outs, ins)
-        if library is not None:
-            self.libraries[library, name] += 1
-            self.spoil("routines of a library")
-        return library is not None
+        done = None if ask is None else ask(name, outs, ins)
+        if done is None:
+            return None
+        library, failed = done
+        self.libraries[library, name] += 1
+        self.spoil("routines of a library")
+        return bool(failed)
 
     def synchronize(self) -> None:
         self.device.synchronize()

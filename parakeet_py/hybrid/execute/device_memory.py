@@ -153,12 +153,13 @@ class DeviceMemory:
         """Whether the device has a library that takes this product of matrices."""
         return self.device.offered(left, right, out)
 
-    def routine(self, name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool:
-        """Let a library of the device do one of NumPy's routines, on arrays that are there; whether it has."""
-        if not self.device.routine(name, outs, ins):
-            return False
-        self.changed.update(out.buffer for out in outs)
-        return True
+    def routine(self, name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool | None:
+        """Let a library of the device do one of NumPy's routines, on arrays that are there; whether that has failed, as
+        LAPACK may, None if there is no library for it."""
+        failed = self.device.routine(name, outs, ins)
+        if failed is not None:
+            self.changed.update(out.buffer for out in outs)
+        return failed
 
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:

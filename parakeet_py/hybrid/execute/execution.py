@@ -190,8 +190,9 @@ class Execution(RegionRuns):
         """An operation of Python's, in the midst of what a device does alone."""
         self.memory.look()
         routine = self.plan.routines.get(site)
-        if routine is not None and self.memory.routine(routine.name, *routine.sides(args)):
-            return []
+        failed = None if routine is None else self.memory.routine(routine.name, *routine.sides(args))
+        if routine is not None and failed is not None:
+            return routine.given(failed)
         self.shown |= site not in self.plan.routines or bool(self.memory.changed)
         shared = [self.here(arg) if isinstance(arg, DeviceView) else arg for arg in args]
         self.settle()

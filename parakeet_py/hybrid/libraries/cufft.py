@@ -99,9 +99,9 @@ class Cufft(DeviceLibrary):
 
     def run(self, stream: int, transform: Transform, lines: int, results: int) -> bool:
         """Transform lines at one address to another, in the order of a stream; whether cuFFT could do it."""
-        if not self.ready():
-            return False
         with self._lock:
+            if self._library is None:
+                return False
             try:
                 plan = self._plan(stream, transform)
                 more = (transform.direction,) if transform.type in (C2C, Z2Z) else ()

@@ -11,13 +11,26 @@ import ctypes
 import importlib
 import threading
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
 
 from parakeet_py.base.debug_log import log
 
 
 class LibraryError(RuntimeError):
     """A call of a library's C interface that has failed."""
+
+
+class Memory(Protocol):
+    """A device, as far as it is needed here; all that is asked of it is done in the order of its stream."""
+
+    def allocate(self, size: int) -> int: ...
+    def free(self, address: int) -> None: ...
+    def copy_within(self, target: int, source: int, size: int) -> None: ...
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None: ...
+    def library_order(self, what: str) -> AbstractContextManager[int]: ...
 
 
 class DeviceLibrary:

@@ -15,10 +15,12 @@ from parakeet_py.library.intrinsics import (
     as_array,
     broadcast_view,
     check,
+    copy,
     dtype_of,
     hand_back,
     has_routine,
     named,
+    on_device,
     order_of,
     permute,
     reshape,
@@ -164,10 +166,24 @@ def solved(a, b, core, name, signature, kind, final):
     if rank > 0:
         a, b = broadcast_view(a, (*batch, *a.shape[-2:])), broadcast_view(b, (*batch, *right))
     order = order_in(a)
+    if on_device() and core == 2:  # libraries have right-hand sides one after the other
+        out = turned(allocate((size_of(batch), right[1], right[0]), kind))
+        failed = routine(member(name), (out,), (stack_of(a, order), in_columns(stack_of(b, order))))
+        succeeded(failed, "Singular matrix")
+        return converted(unstacked(copy(out, "C"), batch, order), final)
     out = allocate((size_of(batch), *right), kind)
     failed = routine(member(name), (out,), (stack_of(a, order), stack_of(b, order, core)))
     succeeded(failed, "Singular matrix")
     return converted(unstacked(out, batch, order), final)
+
+
+def turned(a):
+    return permute(a, (0, 2, 1))
+
+
+def in_columns(a):
+    """A copy of matrices in column-major order."""
+    return turned(copy(turned(a), "C"))
 
 
 # ---- functions of one matrix -----------------------------------------------------------------------------------------
@@ -186,12 +202,19 @@ def matrix_to_matrix(a, name, message):
 
 @implements(np.linalg.inv)
 def inv(a):
-    return matrix_to_matrix(square(a), "inv", "Singular matrix")
+    a = square(a)
+    if on_device():  # as `gesv` does it for NumPy
+        kind = work_kind(dtype_of(a))
+        return solved(a, np.eye(a.shape[-1], dtype=kind), 2, "solve", "", kind, final_kind(dtype_of(a)))
+    return matrix_to_matrix(a, "inv", "Singular matrix")
 
 
 @implements(np.linalg.cholesky)
 def cholesky(a, /, *, upper=False):
-    return matrix_to_matrix(square(a), triangle(upper), "Matrix is not positive definite")
+    factor = matrix_to_matrix(square(a), triangle(upper), "Matrix is not positive definite")
+    if on_device():  # libraries leave the other triangle as it is
+        return np.triu(factor) if upper else np.tril(factor)
+    return factor
 
 
 @static
