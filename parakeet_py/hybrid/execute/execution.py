@@ -191,8 +191,9 @@ class Execution(RegionRuns):
         self.memory.look()
         routine = self.plan.routines.get(site)
         failed = None if routine is None else self.memory.routine(routine.name, *routine.sides(args))
-        if routine is not None and failed is not None:
-            return routine.given(failed)
+        if failed is not None:
+            given: list[Any] = routine.given(failed)
+            return given
         self.shown |= site not in self.plan.routines or bool(self.memory.changed)
         shared = [self.here(arg) if isinstance(arg, DeviceView) else arg for arg in args]
         self.settle()
