@@ -145,8 +145,8 @@ def _gpus() -> tuple[str, bool]:
         has_cublas = device.cublas.ready()
         lacks_cublas |= not has_cublas
         products = "products by cuBLAS" if has_cublas else f"products by kernels ({device.cublas.why_not})"
-        for library, what, name in ((device.cufft, "transforms", "cuFFT"), (device.cusolver, "systems", "cuSOLVER")):
-            products += f", {what} by " + (name if library.ready() else f"the CPU ({library.why_not})")
+        for library, what, own in ((device.cufft, "transforms", "cuFFT"), (device.cusolver, "systems", "cuSOLVER")):
+            products += f", {what} by " + (own if library.ready() else f"the CPU ({library.why_not})")
         size = f"{device.multiprocessors} multiprocessors"
         parts.append(f"{device.name} is a {name}: {device.architecture}, {size}, {memory}, {products}")
     assert found.driver is not None
