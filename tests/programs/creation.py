@@ -76,6 +76,14 @@ def ranges_with_steps(a, b, step):
     return np.arange(a, b, step)
 
 
+@program([(np.float16(v), 4) for v in (float("inf"), float("-inf"), float("nan"), 1.5)], opaque=None)
+def ranges_of_half_precision(a, b):
+    try:
+        return np.arange(a, b)
+    except ValueError as error:
+        return str(error)
+
+
 @program([raising(ZeroDivisionError, 0)])
 def range_with_zero_step(step):
     return np.arange(0, 4, step)

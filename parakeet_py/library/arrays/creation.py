@@ -374,9 +374,10 @@ def length_of_range(start, stop, step):
     gap = stop - start
     count = gap / step
     check(count == count, "ValueError", "arange: cannot compute length")
-    check((count <= 2.0**63) & (count >= -(2.0**63)), "ValueError", "Maximum allowed size exceeded")
-    steps = int(prim("ceil", min(max(float(count), -1.0), 2.0**62)))  # as many are an array that is too big
-    too_small = (count == 0) & (gap != 0) & (prim("copysign", 1.0, float(count)) > 0)  # and rounded down to zero
+    length = float(count)  # to compare it with what no float16 holds
+    check((length <= 2.0**63) & (length >= -(2.0**63)), "ValueError", "Maximum allowed size exceeded")
+    steps = int(prim("ceil", min(max(length, -1.0), 2.0**62)))  # as many are an array that is too big
+    too_small = (count == 0) & (gap != 0) & (prim("copysign", 1.0, length) > 0)  # and rounded down to zero
     return steps + int(too_small)
 
 
