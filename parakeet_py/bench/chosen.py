@@ -24,7 +24,7 @@ from parakeet_py.hybrid.plan.part_cost import Speed
 
 SPEED = Speed(operations=2e12, link=2e10, start=1e-5)  # a GPU behind a PCI Express bus of the fifth generation
 BEGIN, END = "<!-- chosen: begin -->", "<!-- chosen: end -->"
-TURN = 1e-3  # seconds of calls of one way before those of the next
+LONG, TURN = 1e-3, 25e-3  # seconds of a call that is a turn by itself, and of several
 _SMALL = 4096  # bytes that are kept: records of failures
 _addresses = itertools.count(1 << 40, 1 << 36)
 
@@ -221,7 +221,7 @@ def _row(function: Callable[..., Any], size: int, args: tuple[Any, ...], speed: 
         for turn in range(60):
             for name, found in times.items():
                 with options(devices="cpu,emulated" if name == "chosen" else "cpu"):
-                    calls = 1 if turn < 8 else max(1, min(int(TURN / found[-1]), 1000))
+                    calls = 1 if turn < 8 or found[-1] > LONG else min(int(TURN / found[-1]), 1000)
                     start = clock.now()
                     for _ in range(calls):
                         if name == "device":
