@@ -63,12 +63,15 @@ _TP_MEMBERS: Final = 72  # Py_tp_members, a slot number
 
 
 class Gate(Protocol):
-    """A native entry: where it is, and what it calls when the arguments are not its own."""
+    """A native entry: where it is, what it calls when the arguments are not its own, and what does the rest of calls
+    that it has given up half-way."""
 
     @property
     def address(self) -> int: ...
 
     def follow(self, target: Any) -> None: ...
+
+    def leave_to(self, slow: Any) -> None: ...
 
 
 def is_gate(target: object) -> bool:
@@ -381,6 +384,7 @@ def install(instance: AcceleratedFunction, gates: Sequence[Gate]) -> None:
     following: object = instance._slow
     instance._untimed = 0
     for gate in reversed(gates):
+        gate.leave_to(instance._slow)
         gate.follow(following)
         following = gate
     first = getattr(gates[0], "first_address", None) if gates else None

@@ -75,13 +75,12 @@ class GateHandle:
 
     __slots__ = (
         "__weakref__",
-        "_cell",
+        "_cells",
         "_flags",
         "_former",
         "_kept",
         "_left",
-        "_record",
-        "_target",
+        "_targets",
         "_threads",
         "_versions",
         "address",
@@ -96,9 +95,8 @@ class GateHandle:
         self.result = result
         self.address = 0
         self.code: LoadedCode | None = None
-        self._cell = ctypes.c_void_p(None)  # points to the record
-        self._record = (ctypes.c_void_p * 2)()  # code, object
-        self._target: object = None
+        self._cells = (ctypes.c_void_p * 2)()  # point to the records of `_targets`: code, object
+        self._targets: list[tuple[Any, Any]] = [(None, None)] * 2  # what follows, and `slow`, each with its record
         self._former: list[object] = []
         self._kept: list[object] = []
         self._threads = ctypes.c_int32(0)
@@ -128,15 +126,22 @@ class GateHandle:
         One aligned store changes the link, so other threads may call the gate meanwhile. Targets once followed are
         kept, as a thread may still be running in one.
         """
+        self._lead(0, target)
+
+    def leave_to(self, slow: Any) -> None:
+        """Let `slow` do the rest of calls that have been given up half-way; no other gate may begin them anew."""
+        self._lead(1, slow)
+
+    def _lead(self, cell: int, target: Any) -> None:
         if callable_type.is_gate(target):
             record = (ctypes.c_void_p * 2)(target.address, id(target))
         else:
             record = (ctypes.c_void_p * 2)(boxing.symbols()["gate.PyObject_Vectorcall"], id(target))
-        former = self._record, self._target  # alive until the cell names the new ones
-        self._cell.value = ctypes.addressof(record)
-        self._record, self._target = record, target
-        if former[1] is not None and all(former[1] is not kept for kept in (target, *self._former)):
-            self._former.append(former[1])
+        former = self._targets[cell]  # alive until the cell names the new one
+        self._cells[cell] = ctypes.addressof(record)
+        self._targets[cell] = target, record
+        if former[0] is not None and all(former[0] is not kept for kept in (target, *self._former)):
+            self._former.append(former[0])
 
 
 def gate_symbols(
@@ -170,7 +175,8 @@ def gate_symbols(
         kept.append(value)
         found[f"{gate_symbol}.{suffix}"] = id(value)
 
-    found[f"{gate_symbol}.next"] = ctypes.addressof(handle._cell)
+    for place, way in enumerate(("next", "slow")):
+        found[f"{gate_symbol}.{way}"] = ctypes.addressof(handle._cells) + 8 * place
     found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
     found[f"{gate_symbol}.left"] = ctypes.addressof(handle._left)
     found[f"{gate_symbol}.flags"] = ctypes.addressof(handle._flags)
@@ -342,6 +348,7 @@ def load_gate(
     handle._left.value = budget
     own = gate_symbols(handle, function, gate_symbol=gate_symbol, raise_failure=raise_failure, state=state, warn=warn)
     handle.follow(following)
+    handle.leave_to(following)
     known = {**shared, **own, **(external or {})}
     handle.code = runtime(checked).load(object_bytes, [gate_symbol], known, _title(function, signature))
     handle.address = handle.code[gate_symbol]

@@ -66,6 +66,9 @@ class GateRecord(ctypes.Structure):
         self.next_object = id(target)
         self.next_code = address or _c_function("PyObject_Vectorcall")
 
+    def leave_to(self, slow: Any) -> None:
+        """It gives no call up."""
+
 
 @cache
 def _c_function(name: str) -> int:

@@ -11,6 +11,8 @@ arguments in the same way, and only then calls the compiled function
 and boxes what it left in the result slots. Nothing has changed anywhere when a check fails: the call goes on, with the
 same arguments, to what `@gate.next` names at that moment, a record [code, object] of the next gate or of the
 Python function that compiles. So chains of gates are made and reordered without touching code.
+A call that compiled code has given up after it has handed something back to Python goes to what `@gate.slow` names,
+which knows what has been done: no gate that would take the arguments, too, may begin it anew.
 
 Every address is an external symbol: those under `gate.` are the same in the whole process (`boxing.support`), those
 under the gate's own name belong to this one (`gate.gate_symbols`). So the object code is the same in every process.
@@ -292,13 +294,20 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.begin("raise")
         self.finish("null")
         self.begin("miss")
+        self.leave_to("next")
+        if self.has_state:
+            self.begin("slow")
+            self.leave_to("slow")
+        self.lines.append("}")
+        return self.head() + self.lines
+
+    def leave_to(self, cell: str) -> None:
+        """Let what a cell names take the call."""
         self.drop_columns()
-        record = self.field(self.own("next"), 0)
+        record = self.field(self.own(cell), 0)
         code, object_ = self.field(record, 0), self.field(record, 8)
         following = self.let(f"tail call ptr {code}(ptr {object_}, ptr %args, i64 %nargsf, ptr %names)")
         self.put(f"ret ptr {following}")
-        self.lines.append("}")
-        return self.head() + self.lines
 
     def head(self) -> list[str]:
         arrays = sum(leaf.kind == "array" for leaf in result_leaves(self.result))

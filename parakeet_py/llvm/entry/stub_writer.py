@@ -149,13 +149,15 @@ class GateWriter:
         )
 
     def miss_if_settled(self) -> None:
-        """Let the call go on to the next callable, unless a reference is wrong."""
+        """Let the call go on to the next callable, unless a reference is wrong. What operations handed back to Python
+        have done already only `slow` knows how to go on from."""
+        following = "slow" if self.has_state else "miss"
         if self.checked:
             self.settle("null")
-            self.go_on_unless_null(self.let("call ptr @gate.PyErr_Occurred()"), "miss")
+            self.go_on_unless_null(self.let("call ptr @gate.PyErr_Occurred()"), following)
             self.put("ret ptr null")
         else:
-            self.put("br label %miss")
+            self.put(f"br label %{following}")
 
     def of_type(self, value: str, type_symbol: str) -> None:
         self.need(self.let(f"icmp eq ptr {self.field(value, Layout.TYPE)}, {type_symbol}"))

@@ -670,7 +670,7 @@ class Code:
 
     class gate:
         address = 0
-        follow = staticmethod(lambda target: None)
+        follow = leave_to = staticmethod(lambda target: None)
 
 
 def tried(

@@ -188,3 +188,39 @@ def test_code_from_the_disk_goes_on_too(tmp_path: Any, monkeypatch: pytest.Monke
         for one in (1, 1, k):
             x[:], y[:] = 0, 0
             assert repr(made(x, one)) == repr(after_a_store(y, one)) and np.array_equal(x, y)
+
+
+class Tree:
+    def __init__(self, label: int, left: Any = None, right: Any = None) -> None:
+        self.label, self.left, self.right = label, left, right
+
+
+def same_trees(one: Any, other: Any) -> Any:
+    if not isinstance(other, Tree):
+        return NotImplemented
+    if one.label == other.label:
+        return one.left == other.left and one.right == other.right
+    return False
+
+
+def test_what_one_gate_gives_up_no_other_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another gate may take the same arguments; only Python knows what the first has done of the call, and later calls
+    must not find that."""
+    entered: list[int] = []
+
+    def enter(label: int) -> None:
+        eval("entered.append(label)", {"entered": entered, "label": label})
+
+    def counted(one: Any, other: Any) -> Any:
+        enter(one.label)
+        return same_trees(one, other)
+
+    def tree() -> Tree:
+        return Tree(0, Tree(-8), Tree(8, Tree(4), Tree(11, Tree(10), Tree(12))))
+
+    for method in (same_trees, counted):
+        monkeypatch.setattr(Tree, "__eq__", accelerate(method), raising=False)
+        for _ in range(6):
+            entered.clear()
+            assert tree() == tree() and tree() != Tree(0, Tree(-8), Tree(8, Tree(5), Tree(11, Tree(10), Tree(12))))
+            assert entered in ([], [0, -8, 8, 4, 11, 10, 12, 0, -8, 8, 4])
