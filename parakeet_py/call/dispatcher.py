@@ -176,12 +176,15 @@ class Dispatcher(Compiling):
 
     def leave_small_calls(self, args: tuple[Any, ...]) -> None:
         """Let an entry stub take calls that are no larger than one that a team leaves to the CPU."""
-        with self.after_python():
+        try:
             place = self.place_of(args) if self.plain else None
-            if place is not None and self.left.are_small(args, place):
-                known = self.last_gate(self.signature(args))
-                if known is not None:
-                    known.gate.small.take(settings.current(), args)
+            if place is None or not self.left.are_small(args, place):
+                return
+            known = self.last_gate(self.signature(args))
+        except Exception:  # of a global that is gone, say: the call itself raises what there is to raise
+            return
+        if known is not None:
+            known.gate.small.take(settings.current(), args)
 
     def counterpart(self) -> Any:
         """The accelerated function with checked machine code if this is without, and without if this is with."""
