@@ -4,7 +4,7 @@ The IRs have over a hundred small classes, and a function that has not been comp
 all defined. `dataclasses.dataclass(frozen=True, slots=True)` takes about a millisecond for each, most of it spent
 compiling methods one by one and making the class twice. `record` gives the same thing (`__init__`, `__eq__`,
 `__hash__`, `__repr__`, `__match_args__`, `dataclasses.fields` and `replace`) for a fraction of that: one compilation
-for all classes with so many fields, all other methods shared.
+for all classes with so many fields, at the first instance of one; all other methods shared.
 
 That fields of frozen records are not assigned is what the type checker sees to. Where `PARAKEET_CHECK` is set, as in
 the tests, such assignments raise, too: records take twice as long to make then.
@@ -62,7 +62,7 @@ def _make(cls: type, eq: bool, frozen: bool) -> type:
             if namespace.get(name) is None:
                 namespace[name] = method
     made = type(cls)(cls.__name__, cls.__bases__, namespace)
-    _add_init(made, initialized)
+    made.__init__ = _first_init(made, initialized, _defaults(made, initialized))  # type: ignore[misc]
     return made
 
 
@@ -73,7 +73,17 @@ def _field(name: str, kind: Any, namespace: Mapping[str, Any]) -> dataclasses.Fi
     return field  # type: ignore[no-any-return]
 
 
-def _add_init(made: type, fields: dict[str, dataclasses.Field[Any]]) -> None:
+def _first_init(made: type, fields: dict[str, dataclasses.Field[Any]], defaults: tuple[Any, ...]) -> Any:
+    """Makes the `__init__` of a class when there is a first instance, as of many there is none."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        _add_init(made, fields, defaults)
+        made.__init__(self, *args, **kwargs)  # type: ignore[misc]
+
+    return __init__
+
+
+def _add_init(made: type, fields: dict[str, dataclasses.Field[Any]], defaults: tuple[Any, ...]) -> None:
     factories = [field.default_factory for field in fields.values()]
     makes_default = tuple(factory is not dataclasses.MISSING for factory in factories)
     ends = hasattr(made, "__post_init__")
@@ -83,7 +93,7 @@ def _add_init(made: type, fields: dict[str, dataclasses.Field[Any]]) -> None:
     names = init.__code__.co_names
     names = names if enforced else (*fields, *names[len(fields) :])
     init.__code__ = init.__code__.replace(co_varnames=("self", *fields), co_names=names)
-    init.__defaults__ = _defaults(made, fields)
+    init.__defaults__ = defaults
     init.__qualname__ = f"{made.__qualname__}.__init__"
     made.__init__ = init  # type: ignore[misc]
 

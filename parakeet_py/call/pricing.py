@@ -69,10 +69,14 @@ class CodeSize:
         """Are there any loops?"""
         return any(self.instructions[1:])
 
-    def cost(self, values: Sequence[Any]) -> float:
-        """Nanoseconds of a call in Python, at most for ordinary code."""
+    def cost(self, values: Sequence[Any], least: int = 0) -> float:
+        """Nanoseconds of a call in Python, at most for ordinary code; of one whose arrays have at `least` so many
+        elements."""
         turns, elements = _extents(values)
-        return self.cost_of(turns, max(elements, self._broadcast(values)) if self.added_axes else elements)
+        elements = max(elements, least)
+        if not self.added_axes:
+            return self.cost_of(turns, elements)
+        return self.cost_of(turns, max(elements, self._broadcast(values), float(least) ** 2))
 
     def _broadcast(self, values: Sequence[Any]) -> float:
         """The elements of an array that has all axes of the arguments, those of equal length once for each argument

@@ -35,7 +35,8 @@ def _accelerated(function: Any) -> Any:
     from parakeet_py import accelerate
 
     made = accelerate(function)
-    _made.append(made)
+    if _report:
+        _made.append(made)
     return made
 
 

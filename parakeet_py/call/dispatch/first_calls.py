@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parakeet_py.base.config import environment, open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
-from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, evaluates, size_of_code
+from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, evaluates, size_of, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import install
 from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
@@ -39,7 +39,7 @@ GATES: Final = "parakeet_py.llvm.entry.plain_gate"
 DEEP: Final = 8  # calls within calls
 FEW: Final = 8  # calls before a gate
 SAMPLE: Final = 16  # short calls of which one is timed
-SHORT: Final = 50_000  # ns
+SHORT: Final = 200_000  # ns
 SUDDEN: Final = 100_000  # ns by which a call may take longer than
 MOST_WAITING: Final = 20  # times the CPU's time that is taken to have been waited for, at most
 GROWTH: Final = 4  # times the one before it, and still count in full
@@ -96,6 +96,7 @@ class FirstCalls:
     gate : takes what it can, and has what is left instead
     largest : size of arguments up to which calls are taken
     calls, running : how many there have been, and are on the stack
+    cheap : calls with larger arguments that have been found to cost little
     untimed : calls that were to pass untimed, the last time
     typical : nanoseconds that the last call counts for
     kept : what took the first call
@@ -104,6 +105,7 @@ class FirstCalls:
     __slots__ = (
         "budget",
         "calls",
+        "cheap",
         "function",
         "gate",
         "instance",
@@ -122,7 +124,7 @@ class FirstCalls:
         self.kept: object = None
         self.budget = self.left = BUDGET
         self.largest = SMALL
-        self.running = self.calls = self.untimed = self.typical = 0
+        self.running = self.calls = self.cheap = self.untimed = self.typical = 0
         self.recursive = False
         self.size: CodeSize | None = None
         self.gate: PlainGate | None = None
@@ -170,11 +172,22 @@ class FirstCalls:
             return False
         if self.size is None:
             self.size = size_of_code(self.function)
-            self.largest = max(SMALL, self.size.largest(compile_cost.of(self.size)))
-            self.instance._largest = self.largest
-            if self.gate is not None:
-                self.gate.largest = self.largest
-        return self.size.cost(values) < compile_cost.of(self.size)
+            self.take_up_to(max(SMALL, self.size.largest(compile_cost.of(self.size))))
+        price = compile_cost.of(self.size)
+        if self.size.cost(values) >= price:
+            return False
+        self.cheap += 1
+        if self.cheap % FEW == 0:  # to ask for each takes as long as many a call
+            largest = size_of(values)
+            if self.size.cost(values, largest) < price:  # also where it is an array that is as large
+                self.take_up_to(largest)
+        return True
+
+    def take_up_to(self, largest: int) -> None:
+        """Take calls with arguments of this size without a further look at it."""
+        self.largest = self.instance._largest = max(self.largest, largest)
+        if self.gate is not None:
+            self.gate.largest = self.largest
 
     def end(self, start: int) -> None:
         """A call is over that began at a time, less what was booked then."""

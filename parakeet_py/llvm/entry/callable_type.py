@@ -214,19 +214,20 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._untimed and not open_blocks[0]:
             values = (*args, *kwargs.values()) if kwargs else args
+            largest = self._largest
             for value in values:
                 kind = type(value)
                 if kind in unsized:
                     continue
                 if kind is int:
-                    if -SMALL <= value <= SMALL:
+                    if -largest <= value <= largest:
                         continue
                 elif kind is ndarray:
-                    if value.size <= SMALL:
+                    if value.size <= largest:
                         continue
-                elif kind in SIZED and len(value) <= SMALL:
+                elif kind in SIZED and len(value) <= largest:
                     continue
-                small = are_small(values, self._largest)
+                small = are_small(values, largest)
                 break
             else:
                 small = True

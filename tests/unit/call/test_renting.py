@@ -446,6 +446,29 @@ def test_first_calls_are_taken_by_little(clock: Callable[[float], None]) -> None
     assert function._dispatcher.account.calls == 1  # it is known how large they may be
 
 
+def test_larger_arguments_are_not_priced_at_each_call(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows(x: Any) -> int:
+        found = 0
+        for row in x:
+            for item in row:
+                found += item > 0
+        return found
+
+    monkeypatch.setattr(first_calls, "COMPILER", "not imported")
+    monkeypatch.setattr(first_calls, "FEW", 2)
+    clock(1e3)
+    function, x = accelerate(when="pays")(rows), np.ones((40, 40))
+    assert [function(x) for _ in range(4)] == [1600] * 4
+    assert function._largest == x.size and function._calls.cheap == 2  # the others have passed by their size
+    assert function._calls.takes((np.ones(x.size),), {}) and not function._calls.takes((np.ones((200, 200)),), {})
+    alone = accelerate(when="pays")(lambda n, x: x + n)
+    for _ in range(4):
+        alone(10**12, 1)
+    assert alone._calls.cheap == 4 and alone._largest < 10**9  # as arrays so large are not cheap
+
+
 class Quantity(np.ndarray):
     """What packages make of arrays."""
 
