@@ -74,7 +74,8 @@ def _field(name: str, kind: Any, namespace: Mapping[str, Any]) -> dataclasses.Fi
 
 
 def _first_init(made: type, fields: dict[str, dataclasses.Field[Any]], defaults: tuple[Any, ...]) -> Any:
-    """Makes the `__init__` of a class when there is a first instance, as of many there is none."""
+    """Makes the `__init__` of a class when there is a first instance, as of many there is none; until then
+    `inspect.signature` knows nothing of its parameters."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         _add_init(made, fields, defaults)
