@@ -37,7 +37,7 @@ from parakeet_py.typed_ir.ir import (
     Routine,
     While,
 )
-from parakeet_py.typed_ir.passes.checks import hoist_checks
+from parakeet_py.typed_ir.passes.checks import hoist_checks, loop_guards
 from parakeet_py.typed_ir.passes.checks.equal_extents import version_equal_extents
 from parakeet_py.typed_ir.passes.fusion import masks
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
@@ -51,6 +51,7 @@ from parakeet_py.typed_ir.passes.loops import (
     licm,
     parallelize,
     products,
+    row_sweeps,
     scalar_replacement,
     unroll,
 )
@@ -121,6 +122,7 @@ unroll_loops = _Seldom(unroll, "unroll_loops", For)
 collapse_maps = _Seldom(collapse, "collapse_maps", Map)
 unroll_reductions = _Seldom(unroll, "unroll_reductions", Reduce)
 interchange_loops = _Seldom(interchange, "interchange_loops", For)
+sweep_rows = _Seldom(row_sweeps, "sweep_rows", For)
 unroll_maps = _Seldom(unroll, "unroll_maps", Map)
 wrap_indices = _Seldom(periodic_indices, "wrap_indices", "mod")
 compare_squares = _Seldom(abs_comparisons, "compare_squares", "abs", "hypot", "libm.hypot")
@@ -138,6 +140,7 @@ _OPERATORS = (
     "unroll-reductions",
     "fuse-again",
     "interchange",
+    "row-sweeps",
     "unroll-maps",
     "index-remainders",
     "abs-comparisons",
@@ -176,6 +179,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("fuse-again", "fuse what has become pointwise", fuse, ("unroll-reductions",)),
     Pass("interchange", "run loops around pointwise operators tile by tile", interchange_loops),
     Pass("fuse-tiles", "start tiles from what made the arrays", fuse, ("interchange",)),
+    Pass("row-sweeps", "run loops along rows, around operators across them, row by row", sweep_rows),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("index-remainders", "let choices replace remainders of what is out of range by less than it", wrap_indices),
     Pass("abs-comparisons", "let squares decide comparisons of absolute values in loops", compare_squares),
@@ -224,7 +228,8 @@ def run_passes(
     extents
         Where broadcasting leaves open whether an extent is 1: `both` makes two versions of the body, `usual` only the
         one for extents that are equal, behind a check on entry that fails with `equal_extents.GENERAL` (then
-        `report.guarded` is set), `general` only the one that is always right.
+        `report.guarded` is set), `general` only the one that is always right. In `usual`, indices of loops along rows
+        are tested on entry, too (`loop_guards`).
 
     Raises
     ------
@@ -250,8 +255,10 @@ def run_passes(
                 before = function
                 if one.run is not version_equal_extents:
                     function = one.run(function)
-                elif extents != "general":
-                    function = version_equal_extents(function, guarded=extents == "usual")
+                elif extents == "usual":
+                    function = loop_guards.guard_loops(version_equal_extents(function, guarded=True))
+                elif extents == "both":
+                    function = version_equal_extents(function)
                 if function is not before:
                     changed.add(one.name)
                     contents = _Contents(function)

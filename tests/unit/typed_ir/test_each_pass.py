@@ -627,6 +627,43 @@ def _has_loop(block: Block) -> bool:
     return any(isinstance(let.op, For) for let in walk(block))
 
 
+# ---- row-sweeps ------------------------------------------------------------------------------------------------------
+
+
+def filtered(p: Program, a: Var, own: bool, along: bool) -> None:
+    """for k in 1 ..: map i: a[i, k] := a[i, k - 1] + a[i, k], or with a[i // 2, k - 1], or of the transposed array"""
+    i, k, body, turn = Var("i", PYINT), Var("k", PYINT), Program(), Program()
+
+    def place(row: Operand, column: Operand) -> tuple[Operand, Operand]:
+        return (row, column) if along else (column, row)
+
+    before = place(i if own else body.prim("floordiv", i, TWO, type_=PYINT), body.prim("sub", k, ONE, type_=PYINT))
+    total = body.prim("add", body.load(a, *before), body.load(a, *place(i, k)))
+    body.store(a, place(i, k), total)
+    rows, columns = place(p.dim(a), p.dim(a, 1))
+    turn.let(Map((rows,), (i,), body.block()))
+    p.let(For(k, ONE, columns, ONE, (), (), turn.block()))
+
+
+@pytest.mark.parametrize("rows", [0, 3, 4, 9])
+def test_loops_along_rows_run_four_rows_at_a_time(rows: int) -> None:
+    p = Program(a := array("a", 2))
+    filtered(p, a, own=True, along=True)
+    before, after = only("row-sweeps", p, a=np.random.default_rng(0).random((rows, 5)))
+    assert "For" in top(before) and "For" not in top(after)
+    four, one = [let.op for let in after.statements() if isinstance(let.op, For)]
+    assert (len(four.params), len(one.params)) == (4, 1)  # what a round hands to the next
+    assert count(after)["Load"] == 2 * (4 + 1)  # one in a round, and one before the first
+
+
+@pytest.mark.parametrize(("own", "along"), [(False, True), (True, False)], ids=["rows that meet", "down columns"])
+def test_other_loops_around_operators_stay(own: bool, along: bool) -> None:
+    p = Program(a := array("a", 2))
+    filtered(p, a, own, along)
+    before, after = only("row-sweeps", p, a=np.random.default_rng(0).random((6, 5)))
+    assert after is before
+
+
 # ---- products --------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from parakeet_py.base.config import Config
-from parakeet_py.base.types import FLOAT64, INT64, PYBOOL, PYINT, Scalar
+from parakeet_py.base.errors import UnusualExtentsError
+from parakeet_py.base.types import FLOAT64, INT64, PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir.check import InvalidTypedIR
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import (
@@ -204,6 +205,30 @@ def test_the_usual_and_the_general_version_on_their_own(x: Var, y: Var) -> None:
     for function in (usual, general):
         assert np.array_equal(run_function(function, [DATA, OTHER])[0], DATA[:-1] + OTHER[:-1])
     assert np.array_equal(run_function(general, [DATA, OTHER[:2]])[0], DATA[:-1] + OTHER[0])
+
+
+def test_what_loops_along_rows_check_is_tested_on_entry() -> None:
+    a, b = Var("a", Array("float64", 2)), Var("b", Array("float64", 2))
+    p = Program(a, b)
+    i, k, turn, body = Var("i", PYINT), Var("k", PYINT), Program(), Program()
+    turn.check(turn.prim("lt", k, turn.dim(b, 1)), "IndexError", "{0}", k)
+    last = body.load(a, i, body.prim("sub", k, ONE, type_=PYINT))
+    body.store(a, (i, k), body.prim("add", last, body.load(b, i, k)))
+    turn.let(Map((p.dim(b),), (i,), body.block()))
+    p.let(For(k, ONE, p.dim(a, 1), ONE, (), (), turn.block()))
+    before, report = Function("f", (a, b), p.block()), PassReport()
+    usual = run_passes(before, CHECKED_PASSES, report, "usual")
+    general = run_passes(before, CHECKED_PASSES, None, "general")
+    assert report.guarded and [let.op.failure for let in usual.statements() if isinstance(let.op, Check)] == [GENERAL]
+    assert not any(isinstance(let.op, For) for let in usual.body.statements)
+    for function in (usual, general):
+        first, second = np.zeros((3, 4)), np.ones((3, 6))
+        run_function(function, [first, second])
+        assert first.tolist() == [[0, 1, 2, 3]] * 3
+    with pytest.raises(IndexError):
+        run_function(general, [np.zeros((3, 6)), np.ones((3, 4))])
+    with pytest.raises(UnusualExtentsError):
+        run_function(usual, [np.zeros((3, 6)), np.ones((3, 4))])
 
 
 F, K = Var("f", FLOAT64), Var("k", INT64)

@@ -45,7 +45,7 @@ def hoist_checks(function: Function) -> Function:
     loops = [let.op for let in function.statements() if isinstance(let.op, ir.For | ir.While)]
     if not any((isinstance(op, ir.For) and _is_checked(op.body)) or may_overflow(op.body) for op in loops):
         return function
-    hoister = _Hoister(function)
+    hoister = CheckHoister(function)
     result = hoister.function(function)
     return result if hoister.copied else function
 
@@ -84,7 +84,9 @@ class _Loop:
     has_operators: bool = False
 
 
-class _Hoister(Simplifier):
+class CheckHoister(Simplifier):
+    """Finds what the checks of loops need. Where that is tested is another question: see `loop_guards`."""
+
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.loops: list[_Loop] = []
@@ -117,6 +119,10 @@ class _Hoister(Simplifier):
             return new  # in a loop of array operations, one more test each time round is nothing
         return self.versions(list(new) if new is not None else [let], loop)
 
+    def level(self, var: Var) -> int:
+        """How many loops are around the place where a variable is bound."""
+        return self.level_of.get(var, 0)
+
     def check(self, let: Let, op: ir.Check) -> Sequence[Let] | None:
         new = self.descend(let)
         condition = self.operand(op.condition)
@@ -132,7 +138,7 @@ class _Hoister(Simplifier):
     def hoist(self, condition: Var) -> bool:
         """Add what makes `condition` true in every iteration to the outermost loop where that can be said."""
         for level, loop in enumerate(self.loops):
-            if self.level_of.get(condition, 0) <= level:
+            if self.level(condition) <= level:
                 loop.bools[condition] = None
                 return True
             forms = self.as_forms(condition, True)
@@ -201,9 +207,7 @@ class _Hoister(Simplifier):
         """
         facts = self.facts
         form = facts.resolve(form)
-        inner = [
-            (self.level_of.get(var, 0), var.uid, var, k) for var, k in form.terms if self.level_of.get(var, 0) > level
-        ]
+        inner = [(self.level(var), var.uid, var, k) for var, k in form.terms if self.level(var) > level]
         if not form.terms:
             return form if form.constant >= 0 else None
         if not inner:
@@ -277,14 +281,14 @@ class _Hoister(Simplifier):
         for var, (low, high) in loop.small.items():
             parts.append(writer.prim("ge", var, index_const(low), type_=PYBOOL))
             parts.append(writer.prim("le", var, index_const(high), type_=PYBOOL))
-        parts += [_at_least_zero(writer, Linear(constant, terms)) for terms, constant in loop.required.items()]
+        parts += [at_least_zero(writer, Linear(constant, terms)) for terms, constant in loop.required.items()]
         condition = parts[0]
         for part in parts[1:]:
             condition = writer.prim("and", condition, part, type_=PYBOOL)
         return condition
 
 
-def _at_least_zero(writer: Writer, form: Linear) -> Operand:
+def at_least_zero(writer: Writer, form: Linear) -> Operand:
     """form >= 0, written as one comparison of what is added and what is taken away."""
     positive, negative = form.halves()
     return writer.prim("ge", linear_value(writer, positive), linear_value(writer, negative), type_=PYBOOL)

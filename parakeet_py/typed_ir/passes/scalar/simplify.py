@@ -1,8 +1,9 @@
 """Simplification: one walk that knows, at each statement, how everything it reads was made.
 
 Scalars follow `algebra` and, where they are integers, `integers`; a scalar computed twice in scope is one. Arrays
-follow `simplify_arrays`. Of control: a branch on a literal is its block, a loop that never runs its initial values, a
-loop parameter that never changes its initial value. A condition is known to hold in its branch and after its check.
+follow `simplify_arrays`. Of control: a branch on a literal is its block, a loop that never runs its initial values, one
+with a single iteration its body, a loop parameter that never changes its initial value. A condition is known to hold in
+its branch and after its check.
 """
 
 from __future__ import annotations
@@ -287,6 +288,12 @@ class Simplifier(ArraySimplifier):
             if None not in bounds and len(range(*bounds)) == 0 and not op.stoppable and same_types:
                 self.replacement.update(zip(let.outs, inits, strict=True))
                 return ()
+            if self.runs_once(op) and all(
+                init.type == param.type for param, init in zip(op.params, inits, strict=True)
+            ):
+                self.replacement[op.index] = self.operand(op.start)
+                self.replacement.update(zip(op.params, inits, strict=True))
+                return self.splice(op.body, let)
         results = op.body.results[skip:]
         steady = []
         for param, init, result in zip(op.params, op.inits, results, strict=True):
@@ -298,6 +305,14 @@ class Simplifier(ArraySimplifier):
             let = _without_params(let, op, steady)
             return self.descend(let) or (let,)
         return self.descend(let)
+
+    def runs_once(self, op: ir.For) -> bool:
+        """Whether a loop is known to have exactly one iteration."""
+        start, step = self.operand(op.start), constant(self.operand(op.step))
+        if op.stoppable or start.type != op.index.type or not isinstance(step, int):
+            return False
+        length = self.facts.form(self.operand(op.stop)) - self.facts.form(start)
+        return not length.terms and 0 < (length.constant if step > 0 else -length.constant) <= abs(step)
 
 
 def _without_params(let: Let, op: ir.For | ir.While, dropped: list[bool]) -> Let:
