@@ -146,6 +146,8 @@ class _Analysis:
             return None
         if op.name == "select":
             test = self.definitions.get(op.args[0]) if isinstance(op.args[0], Var) else None
+            if isinstance(test, ir.Prim) and test.name == "eq" and test.args[1] == index_const(1):
+                return self.usual(op.args[2], needed)  # the extent of what has been broadcast: not that of the 1
             if not isinstance(test, ir.Prim) or test.name != "lt" or test.args[1] != index_const(0):
                 return None
             bound, chosen = self.usual(test.args[0], needed), self.usual(op.args[2], needed)
@@ -157,7 +159,7 @@ class _Analysis:
         left, right = self.usual(op.args[0], needed), self.usual(op.args[1], needed)
         if left is None or right is None:
             return None
-        match op.name:
+        match op.name.removesuffix("_checked"):  # parameters are bounded
             case "add":
                 return left + right
             case "sub":

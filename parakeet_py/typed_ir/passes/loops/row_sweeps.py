@@ -10,8 +10,9 @@ Recurrences along the last axis are written so with whole arrays: recursive filt
 tridiagonal systems by columns. Each round of the loop otherwise touches one element of every row, a line of the cache
 for each, and all these lines are gone when the next round needs their other elements; and each round starts an
 operator. Row by row, memory is read once and in order. A recurrence is bound by the latency of its arithmetic, so
-`_ROWS` independent rows are computed side by side, and what a round has read or stored and the next one reads at the
-same place stays in variables (`_Rotation`), which LLVM cannot do where rows of one array alternate.
+several independent rows are computed side by side, and what a round has read or stored and the next one reads at the
+same place stays in variables (`_Rotation`), which LLVM cannot do where rows of one array alternate. LLVM makes vectors
+of the same operation in several rows where that pays: of divisions.
 
 The order of points and rounds can be exchanged where the points of the operators do not depend on each other: every
 array that is stored to is accessed, in all the operators, at rows that are the points' own (the same form of their
@@ -23,6 +24,7 @@ vectors across rows, and what has them stays.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL, PYINT, Scalar
@@ -37,6 +39,8 @@ from parakeet_py.typed_ir.writer import Writer, index_const, linear_value
 
 _ROWS = 4
 _MOST_STATEMENTS = 120  # of one row: so many copies of them are made
+_DIVIDED_ROWS = 8  # where there are divisions, which take longest and of which vectors are made
+_MOST_DIVIDED = 40  # statements of one row, then
 _DEAR = 20  # what an elementary function costs
 _SCALARS = (ir.Prim, ir.Cast, ir.Dim, ir.Load)
 
@@ -76,6 +80,9 @@ class _Sweep:
 
     def accesses(self) -> Iterable[Access]:
         return accesses(Block(self.body), self.indices, self.forms)
+
+    def calculations(self) -> tuple[Let, ...]:
+        return tuple([let for let in self.body if isinstance(let.op, ir.Prim)])
 
 
 class _Sweeper(Rewriter):
@@ -151,6 +158,7 @@ class _Sweeper(Rewriter):
 # ---- what stays in variables -----------------------------------------------------------------------------------------
 
 _Place = tuple[Var, Forms_]  # an array, and the forms of an element's indices without what moves with the rounds
+_Element = tuple[_Place, int]
 
 
 class _Rotation:
@@ -213,7 +221,7 @@ class _Rotation:
         table = self.stores if isinstance(op, ir.Store) else self.loads
         table.setdefault(place, set()).add(number)
 
-    def of(self, at: int) -> tuple[_Place, int] | None:
+    def of(self, at: int) -> _Element | None:
         """The element of an access, if it may stay in a variable."""
         found = self.numbers.get(at)
         return None if found is None or found[0][0] in self.excluded else found
@@ -231,11 +239,13 @@ def _row_by_row(let: Let, sweep: _Sweep) -> list[Let]:
     loop = sweep.loop
     inside = Writer(let.pos)
     last = sweep.extents[-1]
-    count = inside.prim("floordiv", last, index_const(_ROWS), type_=PYINT)
-    done = inside.prim("mul", count, index_const(_ROWS), type_=PYINT)
+    divided = len(sweep.body) <= _MOST_DIVIDED and cost_of(Block(sweep.calculations())).heavy
+    most = _DIVIDED_ROWS if divided else _ROWS
+    count = inside.prim("floordiv", last, index_const(most), type_=PYINT)
+    done = inside.prim("mul", count, index_const(most), type_=PYINT)
     rest = inside.prim("sub", last, done, type_=PYINT)
     rotation = _Rotation(sweep)
-    for extent, first, rows in ((count, index_const(0), _ROWS), (rest, done, 1)):
+    for extent, first, rows in ((count, index_const(0), most), (rest, done, 1)):
         indices = tuple([Var(index.name, PYINT) for index in sweep.indices])
         body = Writer(let.pos)
         base: Operand = indices[-1]
@@ -257,41 +267,50 @@ def _row_by_row(let: Let, sweep: _Sweep) -> list[Let]:
     return writer.statements
 
 
+@record(frozen=False)
+class _Row:
+    """One of the rows that are computed side by side."""
+
+    point: tuple[Operand, ...]
+    known: dict[Var, Operand]  # what stands for the variables of the body
+    held: dict[_Element, Operand] = field(default_factory=dict)  # elements that are in variables
+    handed_on: dict[_Element, tuple[Var, Operand]] = field(default_factory=dict)  # a parameter, and its first value
+
+
 def _rounds(let: Let, sweep: _Sweep, rotation: _Rotation, points: Sequence[tuple[Operand, ...]]) -> list[Let]:
     """All rounds of some points side by side."""
     loop = sweep.loop
     index = Var(loop.index.name, PYINT)
     before = Writer(let.pos)
     known: dict[Var, Operand] = {loop.index: index}
-    scalars = fresh_copy(Block(sweep.scalars), known)
-    statements = list(scalars.statements)
-    params: list[Var] = []
-    inits: list[Operand] = []
-    results: list[Operand] = []
-    for point in points:
-        own = dict(known) | dict(zip(sweep.indices, point, strict=True))
-        held: dict[tuple[_Place, int], Operand] = {}
-        carried: dict[tuple[_Place, int], Var] = {}
-        for at, inner in enumerate(sweep.body):
-            element = rotation.of(at)
+    statements = list(fresh_copy(Block(sweep.scalars), known).statements)
+    rows = [_Row(point, known | dict(zip(sweep.indices, point, strict=True))) for point in points]
+    # The same of all rows side by side, so that LLVM can make vectors of it: operations, and parameters.
+    for at, inner in enumerate(sweep.body):
+        element = rotation.of(at)
+        for row in rows:
             if element is not None and isinstance(inner.op, ir.Load):
-                if element not in held and rotation.given(*element):  # by the round before
+                if element not in row.held and rotation.given(*element):  # by the round before
                     param = Var("element", Scalar(ir.dtype_of(inner.op.array)))
-                    held[element] = carried[element] = param
-                    params.append(param)
-                    inits.append(_first(before, sweep, inner.op, point))
-                if element in held:
-                    own[inner.outs[0]] = held[element]
+                    row.held[element] = param
+                    row.handed_on[element] = param, _first(before, sweep, inner.op, row.point)
+                if element in row.held:
+                    row.known[inner.outs[0]] = row.held[element]
                     continue
-            copy = fresh_copy(Block((inner,)), own).statements[0]
+            copy = fresh_copy(Block((inner,)), row.known).statements[0]
             statements.append(copy)
             if element is not None:
-                held[element] = copy.op.value if isinstance(copy.op, ir.Store) else copy.outs[0]
-        for place, number in carried:
-            results.append(held[place, number + abs(rotation.moves[place])])
-    made = ir.For(
-        index, loop.start, loop.stop, loop.step, tuple(params), tuple(inits), Block(tuple(statements), tuple(results))
-    )
+                row.held[element] = copy.op.value if isinstance(copy.op, ir.Store) else copy.outs[0]
+    params, inits, results = [], [], []
+    for element in rows[0].handed_on:
+        place, number = element
+        for row in rows:
+            param, first = row.handed_on[element]
+            params.append(param)
+            inits.append(first)
+            results.append(row.held[place, number + abs(rotation.moves[place])])
+    body = Block(tuple(statements), tuple(results))
+    made = ir.For(index, loop.start, loop.stop, loop.step, tuple(params), tuple(inits), body)
     return [*before.statements, Let(tuple([Var("last", param.type) for param in params]), made, let.pos)]
 
 
