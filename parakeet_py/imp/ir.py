@@ -271,9 +271,12 @@ class Store:
 
 @record
 class If:
+    """`rare`: the condition seldom holds; a processor goes on without waiting for it."""
+
     condition: Truth
     then: Block
     orelse: Block
+    rare: bool = False
 
 
 @record

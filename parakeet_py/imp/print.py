@@ -75,8 +75,8 @@ def _statement(statement: ir.Statement) -> Iterator[str | Block]:
             yield f"{out!r}: {out.type!r} = {'~' if reassoc else ''}{_rhs(rhs)}"
         case ir.Declare(cell, init):
             yield f"cell {cell!r}: {cell.type!r}" + ("" if init is None else f" := {format_operand(init)}")
-        case ir.If(condition, then, orelse):
-            yield f"if {format_operand(condition)}:"
+        case ir.If(condition, then, orelse, rare):
+            yield f"if {'rarely ' * rare}{format_operand(condition)}:"
             yield then
             if orelse.statements:
                 yield "else:"

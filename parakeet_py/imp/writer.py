@@ -205,7 +205,13 @@ class Writer:
         self.bound[index] = self.in_region
         return index
 
-    def when(self, condition: Operand, then: Callable[[], None], orelse: Callable[[], None] | None = None) -> None:
+    def when(
+        self,
+        condition: Operand,
+        then: Callable[[], None],
+        orelse: Callable[[], None] | None = None,
+        rare: bool = False,
+    ) -> None:
         if type(condition) is Const:
             if condition.value:
                 then()
@@ -219,7 +225,7 @@ class Writer:
         if orelse is not None:
             orelse()
         other = self.pop()
-        self.sink.append(If(condition, taken, other))
+        self.sink.append(If(condition, taken, other, rare))
 
     def extent(self, array: Var, axis: int) -> Operand:
         """The extent of an axis of an Imp array, known or asked for here."""

@@ -432,3 +432,23 @@ def complex_products_from_a_number_on(x, start):
 def complex_numbers_that_are_none(x):
     """Of nothing but NaNs the first is the largest number that is there; a product leaves out what a mask does."""
     return np.fmax.reduce(x[-1:]), np.fmin.accumulate(x), np.fmin.reduce(x[:1]), np.prod(x, where=x.real < 0)
+
+
+def _complex_rows(kind):
+    rng = np.random.default_rng(5)
+    z = np.round(rng.random((4, 300)) * 3) + 1j * np.round(rng.random((4, 300)) * 4)  # many are equal
+    match kind:
+        case "rising":
+            z = np.sort(z, axis=1)
+        case "falling":
+            z = -np.sort(-z, axis=1)
+        case "not numbers":
+            z[1, 7], z[2, 200:202], z[3, 0] = complex(np.nan, 1), (complex(9, np.nan), np.nan), complex(0, np.nan)
+    return z
+
+
+@program([(_complex_rows(kind),) for kind in ("equal", "rising", "falling", "not numbers")] + [(arr("c8", 3, 5),)])
+def complex_extrema(z):
+    """In order, by a branch that is seldom taken, or always."""
+    running = np.maximum.accumulate(z, axis=1), np.minimum.accumulate(z, axis=0)
+    return np.max(z, axis=1), np.min(z, axis=1), z.argmax(axis=1), z.argmin(axis=0), np.max(z), z.argmin(), running

@@ -149,3 +149,14 @@ def fold(lo: Lowering, with_: Combination, cells: Sequence[Cell], values: Sequen
     """Combine values into cells."""
     accumulators = [lo.read(cell) for cell in cells]
     lo.write_all(list(zip(cells, combine(lo, with_, accumulators, values), strict=True)))
+
+
+def fold_in_order(lo: Lowering, with_: Combination, cells: Sequence[Cell], values: Sequence[Operand]) -> None:
+    """Combine values into cells, in a loop that a selective combine leaves unchanged mostly: behind a branch, which is
+    predicted, an iteration does not wait for the comparisons of the one before."""
+    if with_.taken is None or len(with_.taken) != 1:
+        fold(lo, with_, cells, values)
+        return
+    accumulators = [lo.read(cell) for cell in cells]
+    taken = takes(lo, with_, with_.taken, accumulators, values)
+    lo.when(taken, lambda: lo.write_all(list(zip(cells, values, strict=True))), rare=True)

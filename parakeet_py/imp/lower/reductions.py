@@ -26,7 +26,7 @@ from parakeet_py.base.types import BOOL, INT64, Array, Scalar
 from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.imp.lower import free_sums
 from parakeet_py.imp.lower.builder import Lowering, Outs
-from parakeet_py.imp.lower.combine import Combination, combination, declare, fold, takes
+from parakeet_py.imp.lower.combine import Combination, combination, declare, fold, fold_in_order, takes
 from parakeet_py.imp.lower.count_flags import count, counted
 from parakeet_py.imp.lower.extrema import accumulate, arg_extremum, arg_run
 from parakeet_py.imp.lower.extremum_lanes import ArgExtremum, Run
@@ -178,7 +178,7 @@ def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Seq
     elif red.vector:
         accumulate(lo, red.with_, cells, red.op.body, lambda step: lo.loop(lo.bind(index), start, stop, step, "vector"))
     else:
-        point = lambda: fold(lo, red.with_, cells, lo.lower_block(red.op.body))  # noqa: E731
+        point = lambda: fold_in_order(lo, red.with_, cells, lo.lower_block(red.op.body))  # noqa: E731
         lo.loop(lo.bind(index), start, stop, point, "serial")
 
 

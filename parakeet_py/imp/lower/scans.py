@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from parakeet_py.base.types import INT64
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.imp.lower.combine import Combination, combination, combine, declare, fold
+from parakeet_py.imp.lower.combine import Combination, combination, combine, declare, fold, fold_in_order
 from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of
 from parakeet_py.imp.lower.map import map_nest
 from parakeet_py.imp.schedule.loop_order import Study, stride_cost, study, work
@@ -77,6 +77,15 @@ def _line(
         values = lo.lower_block(op.body)
         point = [lo.operand(axis.index) for axis in axes]
         before = [lo.read(cell) for cell in cells]
+        if with_.taken is not None:  # see `fold_in_order`
+            if not op.inclusive:
+                for array, old in zip(arrays, before, strict=True):
+                    lo.store(array, point, old)
+            fold_in_order(lo, with_, cells, values)
+            if op.inclusive:
+                for array, cell in zip(arrays, cells, strict=True):
+                    lo.store(array, point, lo.read(cell))
+            return
         after = combine(lo, with_, before, values)
         for array, value in zip(arrays, after if op.inclusive else before, strict=True):
             lo.store(array, point, value)

@@ -21,7 +21,7 @@ from parakeet_py.llvm.codegen.cast import cast
 from parakeet_py.llvm.codegen.loops import bit_choices, polls, quotients, vector_tails
 from parakeet_py.llvm.codegen.loops.hints import is_bit, narrows, numbers_of, of_kind, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
-from parakeet_py.llvm.codegen.scope import LoopGroup, Scope
+from parakeet_py.llvm.codegen.scope import UNLIKELY, LoopGroup, Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
 from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
 
@@ -208,7 +208,9 @@ def _if(scope: Scope, statement: ir.If) -> None:
         return
     then, end = f.label("then"), f.label("end")
     orelse = f.label("else") if statement.orelse.statements else end
-    f.branch_if(condition, then, orelse, f", !unpredictable {f.module.shared_node('!{}')}" if unpredictable else "")
+    hint = "!prof" if statement.rare else "!unpredictable" if unpredictable else ""
+    node = f", {hint} {f.module.shared_node(UNLIKELY if statement.rare else '!{}')}" if hint else ""
+    f.branch_if(condition, then, orelse, node)
     reached = orelse == end
     for label, block in ((then, statement.then), (orelse, statement.orelse)):
         if label != end:

@@ -18,7 +18,7 @@ from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 from parakeet_py.typed_ir.semantics import OVERFLOW
 
-_UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
+UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 
 @record(frozen=False)
@@ -253,7 +253,7 @@ class Scope:
     def leave_if(self, condition: str, lines: list[str]) -> None:
         """Run `lines` (the last of which leaves) if the condition holds; go on otherwise."""
         bad, good = self.f.exit("bad", lines), self.f.label("good")
-        self.f.branch_if(condition, bad, good, f", !prof {self.f.module.shared_node(_UNLIKELY)}")
+        self.f.branch_if(condition, bad, good, f", !prof {self.f.module.shared_node(UNLIKELY)}")
         self.f.begin(good)
 
     def failure(self, code: int, order: str, arguments: list[str]) -> list[str]:
