@@ -344,6 +344,8 @@ class Comparison:
             self.reals(want.imag, got.imag, size, f"the imaginary part of {where}")
         elif want.dtype.kind == "f":
             self.reals(want, got, np.abs(want), where)
+        elif want.dtype.kind in "mM":  # whose NaT differs from itself
+            self.report(np.asarray(want.view("i8") != got.view("i8")), want, got, where)
         elif want.dtype.kind == "O":
             self.value(want.tolist(), got.tolist(), where)
         else:

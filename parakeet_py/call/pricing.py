@@ -114,7 +114,7 @@ def _extents(values: Sequence[Any]) -> tuple[int, int]:
         if kind in ARRAYS:
             turns = max(turns, *value.shape, 1)
             elements = max(elements, value.size)
-        elif kind is int or isinstance(value, np.integer):
+        elif kind is int or (isinstance(value, np.integer) and kind is not np.timedelta64):
             turns = max(turns, min(abs(int(value)), MOST))
         elif kind in (list, tuple, dict, set, str, range):
             turns = max(turns, len(value))

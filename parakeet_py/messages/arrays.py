@@ -78,15 +78,16 @@ def _kind_of(array: np.ndarray[Any, Any], name: str) -> tuple[str, str]:
             f"a structured array (of {', '.join(dtype.names)})",
             f"use its fields, or pass them as arrays: {fields}{more}",
         )
+    if not dtype.isnative and dtype.kind not in "USTV":
+        return f"an array of {dtype.name} in another byte order ({dtype.str})", f"pass {name}.astype({dtype.name!r})"
     if dtype.kind in "mM":
-        return f"an array of {dtype.name}", f"pass {name}.view('int64'), which is the same memory, and view the result"
+        own = "pass it as an argument of its own, or " if dtype.str[-1] == "]" and "[" in name else "pass "
+        return f"an array of {dtype.name}", f"{own}{name}.view('int64'), which is the same memory"
     if dtype.kind == "O":
         return "an array of Python objects", f"pass {name}.astype(float), or int, if these are numbers"
     if dtype.kind in "USTV":
         text = "bytes" if dtype.kind == "V" else "strings"
         return f"an array of {text} ({dtype})", f"pass numbers: np.unique({name}, return_inverse=True)[1]"
-    if not dtype.isnative:
-        return f"an array of {dtype.name} in another byte order ({dtype.str})", f"pass {name}.astype({dtype.name!r})"
     if dtype.name in ("longdouble", "clongdouble", "float128", "complex256", "float96", "complex192"):
         narrow = "float64" if dtype.kind == "f" else "complex128"
         return f"an array of {dtype.name}", f"pass {name}.astype({narrow!r})"

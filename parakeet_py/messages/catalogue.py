@@ -90,6 +90,26 @@ def f(a):
         "np.arange(3, dtype='>f8').astype('f8')",
     ),
     Entry(
+        "times",
+        "Operations of datetime64 and timedelta64 that are not compiled",
+        (
+            r"(?!.*with strict=True)(?!.* on one path and ).*(datetime64|timedelta64)\[.*",
+            r".*, and gives what may be a view",
+        ),
+        "do this outside, or on x.view('int64'), the same memory as numbers",
+        """
+def f(x):
+    years = x.astype("M8[Y]")
+    return years
+""",
+        "np.array(['2020-01-01', '2021-06-01'], 'M8[D]')",
+        """
+def f(x):
+    weeks = x.astype("M8[W]")
+    return weeks
+""",
+    ),
+    Entry(
         "known-value",
         "What has to be known when the function is compiled",
         (

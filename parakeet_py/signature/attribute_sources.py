@@ -16,6 +16,9 @@ So are the fields of arrays of records (of a structured dtype): `p["x"]` is an a
 *column* (`column_name`). `RECORDS` names an array with the shape and strides of the records themselves, whose elements
 nothing reads.
 
+Times, arrays and scalars of datetime64 or timedelta64, are int64 underneath: `times_name` names the array over the
+same memory, or the number, of one whose dtype this is.
+
 Lists of many instances of one class have such columns, too: `OF_ONE_CLASS` names their class, `COUNT` how many there
 are, and `attribute_column` the list of what all of them hold under a name.
 """
@@ -76,6 +79,35 @@ def is_column(name: object) -> bool:
     return isinstance(name, str) and name.startswith(RECORDS)
 
 
+TIMES = "~"
+
+
+def times_name(unit: str) -> str:
+    """The name of the int64 that a time of a dtype, such as M8[ns], is."""
+    return TIMES + unit
+
+
+def is_of_times(name: object) -> bool:
+    """Is this the name of what a time is?"""
+    return isinstance(name, str) and name.startswith(TIMES)
+
+
+def unit_of(value: Any) -> str:
+    """The dtype of a time as it is written in signatures, such as M8[ns]; "" of other values, and of those of other
+    byte order or without a unit."""
+    if type(value) not in (np.ndarray, np.datetime64, np.timedelta64):
+        return ""
+    dtype = value.dtype
+    return dtype.str[1:] if dtype.kind in "mM" and dtype.isnative and dtype.str[-1] == "]" else ""
+
+
+def read_times(value: Any, name: str) -> Any:
+    """The int64 that a time is; raises `AttributeError` if it is none of that dtype."""
+    if unit_of(value) != name[1:]:
+        raise AttributeError(name)
+    return value.view(np.int64)
+
+
 OF_ONE_CLASS = "|"
 COUNT = "|#"
 MANY = 32  # instances; of no more than these each is known by itself
@@ -104,6 +136,11 @@ def read_of_instances(value: Any, name: str) -> Any:
     if not holds_plainly(kinds.pop(), name[1:]):
         raise AttributeError(name)
     return [*map(operator.attrgetter(name[1:]), value)]
+
+
+def is_derived(name: object) -> bool:
+    """Is this the name of something that is made of a value: a column, what a time is, something of instances?"""
+    return is_column(name) or is_of_instances(name) or is_of_times(name)
 
 
 def getter_of(name: str) -> Callable[[Any], Any]:
@@ -245,6 +282,9 @@ def read_field(value: Any, names: tuple[str, ...]) -> Any:
             continue
         if is_of_instances(name):
             value = read_of_instances(value, name)
+            continue
+        if is_of_times(name):
+            value = read_times(value, name)
             continue
         if name == RANDOM_STATE:
             from parakeet_py.signature.random_states import state_of

@@ -41,6 +41,6 @@ def describe_spec(spec: Spec) -> str:
         case TupleSpec(items, kind):
             parts = ", ".join(describe_spec(item) for item in items)
             return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
-        case ObjectSpec(kind):
-            return kind.__qualname__
+        case ObjectSpec(kind, _, unit):
+            return kind.__qualname__ + (f" of {unit}" if unit else "")
     return str(spec)

@@ -51,6 +51,11 @@ class ContainerT:
 Template = LeafT | StaticT | ContainerT
 
 
+def first_of(object_: object, memory: object) -> object:
+    """What is put together of an object, and an array over memory of its own."""
+    return object_
+
+
 def _function(code: types.CodeType, around: types.FunctionType, *parts: Any) -> types.FunctionType:
     """A nested function; it may have captured itself."""
     itself = types.CellType()

@@ -26,7 +26,8 @@ class ResultLeaf:
 
     Indices count from 0; slots are laid out in index order (`result_offsets`). A scalar is boxed as the Python type if
     `python`, else as the NumPy scalar of `dtype`. An array with `view` is a new array object, even where its descriptor
-    is that of an argument; one with `readonly` cannot be written to.
+    is that of an argument; one with `readonly` cannot be written to. With `unit` the array has that dtype, one of
+    datetime64 or timedelta64, and its elements are the int64 underneath.
     """
 
     index: int
@@ -36,6 +37,7 @@ class ResultLeaf:
     rank: int = 0
     view: bool = False
     readonly: bool = False
+    unit: str = ""
 
 
 @record(eq=False)
@@ -59,6 +61,17 @@ class ResultTuple:
     items: tuple[Result, ...]
     kind: Literal["tuple", "list"] = "tuple"
     type: Callable[..., Any] | None = None
+
+
+@record
+class OfUnit:
+    """Called with an int64 of NumPy's, or an array of them: a time of this dtype, datetime64 or timedelta64, which is
+    that underneath."""
+
+    unit: str
+
+    def __call__(self, value: Any) -> Any:
+        return value.view(self.unit)
 
 
 @record
@@ -247,9 +260,11 @@ def _assemble(tree: Result, leaves: Sequence[Any], given: Sequence[Any], array: 
                 new = tree.view or (not argument and (tree.readonly or twice))
                 if new or not argument:
                     value = array(value, new, tree.readonly)
+                if tree.unit:
+                    value = value.view(tree.unit)
             if kind == "scalar":
                 made = np.dtype(dtype).type(value)
-                value = made.item() if python else made
+                value = made.item() if python else made.view(tree.unit) if tree.unit else made
             boxed[index] = value
             return value
         case ResultStatic(value):

@@ -18,6 +18,7 @@ from parakeet_py.signature import enums
 from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, StaticT
 from parakeet_py.signature.results import (
     NewInstance,
+    OfUnit,
     ResultEither,
     ResultLeaf,
     ResultListOf,
@@ -67,6 +68,7 @@ _CLASSES: dict[str, Any] = {
         ResultRows,
         SetAttributes,
         NewInstance,
+        OfUnit,
         LeafT,
         StaticT,
         ContainerT,

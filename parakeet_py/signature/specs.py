@@ -32,7 +32,7 @@ from parakeet_py.base import extensions
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import ARRAYS, DTYPES
 from parakeet_py.signature import enums
-from parakeet_py.signature.attribute_sources import RECORDS, is_column
+from parakeet_py.signature.attribute_sources import RECORDS, is_column, unit_of
 
 MAX_ITEMS = 32  # longer tuples and lists, and nested ones with more items in all, are opaque objects
 MANY_NUMBERS = 4  # longer lists of numbers are data, whose length decides nothing
@@ -105,11 +105,13 @@ class ObjectSpec:
     """An object whose exact type is `type`; it is passed through as it is.
 
     It has no better spec, unless it is taken `whole`: then it is any object of the type, and if that is one of arrays,
-    any array of records.
+    any array of records. `unit` is the dtype, such as M8[ns], of a time (`attribute_sources.unit_of`): an array or a
+    scalar, whose dtype is looked at where what it is underneath is read.
     """
 
     type: type
     whole: bool = False
+    unit: str = ""
 
 
 @record
@@ -324,6 +326,8 @@ def spec_of(value: object, depth: int = 0) -> Spec:
         return ScalarSpec("int64", True) if -(2**63) <= value < 2**63 else ObjectSpec(int)  # type: ignore[operator]
     if kind in _SCALAR_TYPES:
         return ScalarSpec(_SCALAR_TYPES[kind])
+    if kind is np.datetime64 or kind is np.timedelta64:
+        return ObjectSpec(kind, unit=unit_of(value))
     if isinstance(value, tuple | list) and kind in (tuple, list):
         return _sequence_spec(value, depth)
     if isinstance(value, slice):
@@ -439,7 +443,7 @@ def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
     if dtype.names:
         return ObjectSpec(kind, True)
     if name is None or not dtype.isnative or dtype.metadata or flags.num & _WARN_ON_WRITE:
-        return ObjectSpec(kind)
+        return ObjectSpec(kind, unit="" if flags.num & _WARN_ON_WRITE else unit_of(array))
     if not flags.aligned and flags.forc and not _is_tiny(array.shape):
         return ObjectSpec(kind)
     layout: Layout

@@ -39,6 +39,7 @@ from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.resident_arguments import Residents
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
+from parakeet_py.signature.attribute_sources import is_of_times
 from parakeet_py.signature.results import result_leaves
 from parakeet_py.signature.specs import ArraySpec, columns_of, leaves
 
@@ -223,9 +224,12 @@ def _call(
 
 
 def _is_interleaved(signature: Signature) -> bool:
-    """Are there columns of records, whose gaps are other columns, or arrays that are not aligned?"""
+    """Are there columns of records, whose gaps are other columns, arrays of times, or ones that are not aligned?"""
     arrays = (leaf.spec for leaf in leaves(signature))
-    return bool(columns_of(signature)) or any(isinstance(one, ArraySpec) and not one.aligned for one in arrays)
+    of_times = any(is_of_times(hidden.source[-1]) for hidden in signature.hidden)
+    return (
+        of_times or bool(columns_of(signature)) or any(isinstance(one, ArraySpec) and not one.aligned for one in arrays)
+    )
 
 
 @hidden

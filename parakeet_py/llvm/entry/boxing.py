@@ -60,6 +60,8 @@ _OBJECTS: dict[str, object] = {
     "function": types.FunctionType,
     "ndarray": np.ndarray,
     "memmap": np.memmap,
+    "datetime64": np.datetime64,
+    "timedelta64": np.timedelta64,
     "numpy.True": np.True_,
     "numpy.False": np.False_,
 }
@@ -72,6 +74,8 @@ EXPORTS = (
     "gate.item",
     "gate.random_state",
     "gate.derived",
+    "gate.times",
+    "gate.is_time",
     "gate.keys",
     "gate.opaque",
     "gate.fail",

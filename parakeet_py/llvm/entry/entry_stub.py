@@ -24,6 +24,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from parakeet_py.llvm.engine import perf_symbols
 from parakeet_py.llvm.engine.object_loader import LoadedCode
 from parakeet_py.llvm.engine.perf_symbols import Title
@@ -36,16 +38,24 @@ from parakeet_py.signature.attribute_sources import (
     RANDOM_STATE,
     class_named,
     getter_of,
-    is_column,
+    is_derived,
     is_item,
-    is_of_instances,
+    is_of_times,
     key_of,
     variable_of,
 )
 from parakeet_py.signature.describe import describe_spec
 from parakeet_py.signature.object_assembly import Assembled
 from parakeet_py.signature.patches import Read, Versions
-from parakeet_py.signature.results import Result, ResultEither, ResultRows, ResultStatic, ResultTuple, SetAttributes
+from parakeet_py.signature.results import (
+    Result,
+    ResultEither,
+    ResultRows,
+    ResultStatic,
+    ResultTuple,
+    SetAttributes,
+    result_leaves,
+)
 from parakeet_py.signature.serialization import NotPortable
 from parakeet_py.signature.specs import (
     FunctionSpec,
@@ -228,6 +238,9 @@ def gate_symbols(
     for index, spec in enumerate(signature.params):
         for suffix, value in _objects(spec, str(index)):
             name(suffix, value)
+    for leaf in result_leaves(handle.result):
+        if leaf.unit:
+            name(f"unit.{leaf.index}", np.dtype(leaf.unit))
     for suffix, value in _result_objects(handle.result, "0"):
         name(suffix, value)
     return found
@@ -235,7 +248,7 @@ def gate_symbols(
 
 def _name_object(name: str) -> object:
     """What a field is found by: an attribute's name, a dict's key, or a function."""
-    if is_column(name) or is_of_instances(name):
+    if is_derived(name) and not is_of_times(name):
         return getter_of(name)
     if name == RANDOM_STATE:
         from parakeet_py.signature.random_states import state_of

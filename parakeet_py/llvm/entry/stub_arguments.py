@@ -13,14 +13,14 @@ import numpy as np
 
 from parakeet_py.base.types import ARRAYS, itemsize
 from parakeet_py.llvm.entry.stub_writer import Extent, GateWriter
-from parakeet_py.llvm.runtime.object_layout import Flags, Layout
+from parakeet_py.llvm.runtime.object_layout import Flags, Layout, unit_code
 from parakeet_py.signature.attribute_sources import (
     KEYS,
     RANDOM_STATE,
     SIZE,
-    is_column,
+    is_derived,
     is_item,
-    is_of_instances,
+    is_of_times,
     variable_of,
 )
 from parakeet_py.signature.specs import (
@@ -44,6 +44,7 @@ from parakeet_py.signature.specs import (
 )
 
 CHECKED_TYPES = (*ARRAYS, list, tuple)  # may be an `ObjectSpec` or something better, depending on the value
+_KINDS_OF_TIMES = {"M": "datetime64", "m": "timedelta64"}
 _OF_RECORDS = np.dtype([("x", "u1")]).num
 _PYTHON_TYPES = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
 
@@ -153,6 +154,9 @@ class ArgumentWriter(GateWriter):
                     self.checkpoint()
                     number = self.field(self.field(value, Layout.DESCR), Layout.TYPE_NUM, "i32")
                     self.need(self.let(f"icmp eq i32 {number}, {_OF_RECORDS}"))
+                if spec.unit:
+                    self.checkpoint()
+                    self.need(self.let(f"call i1 @gate.is_time(ptr {value}, {self.unit(spec.unit)})"))
                 self.store_slot("ptr", value)
                 self.leaf += 1
                 if pinned:
@@ -321,7 +325,7 @@ class ArgumentWriter(GateWriter):
         """
         tops = (*self.signature.params, *(hidden.spec for hidden in self.signature.hidden))
         for index, spec in enumerate(tops):
-            if not isinstance(spec, ObjectSpec) or spec.type not in CHECKED_TYPES or spec.whole:
+            if not isinstance(spec, ObjectSpec) or spec.type not in CHECKED_TYPES or spec.whole or spec.unit:
                 continue
             split = len(self.signature.params)
             value = self.field("%args", 8 * index) if index < split else self.hidden(index - split)
@@ -509,9 +513,12 @@ class ArgumentWriter(GateWriter):
         for place, (name, object_) in enumerate(zip(names, own, strict=True)):
             if kind == "method" and place == len(names) - 1:
                 value = self.field(value, Layout.TYPE)
-            if is_column(name) or is_of_instances(name):
+            if is_derived(name):
                 self.records[self.leaf] = value
-                value = self.let(f"call ptr @gate.derived(ptr {value}, ptr {self.own(object_)})")
+                if is_of_times(name):
+                    value = self.let(f"call ptr @gate.times(ptr {value}, {self.unit(str(name)[1:])})")
+                else:
+                    value = self.let(f"call ptr @gate.derived(ptr {value}, ptr {self.own(object_)})")
                 self.put(f"store ptr {value}, ptr {self.at('%columns', 8 * self.columns)}")
                 self.columns += 1
                 self.need(self.let(f"icmp ne ptr {value}, null"))
@@ -522,6 +529,11 @@ class ArgumentWriter(GateWriter):
             self.need(self.let(f"icmp ne ptr {value}, null"))
             self.checkpoint()
         return value
+
+    def unit(self, unit: str) -> str:
+        """A dtype of times, as `gate.times` is given it: its number, its unit, and the class of scalars."""
+        kind = self.external(_KINDS_OF_TIMES[unit[0]])
+        return f"i32 {np.dtype(unit).num}, i64 {unit_code(unit)}, ptr {kind}"
 
     def hidden(self, index: int) -> str:
         """The present value of a hidden argument, borrowed; missing values are a mismatch."""

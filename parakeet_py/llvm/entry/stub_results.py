@@ -10,7 +10,7 @@ from __future__ import annotations
 from parakeet_py.base.types import itemsize
 from parakeet_py.llvm.entry.stub_writer import GateWriter
 from parakeet_py.llvm.runtime.call_context import Context
-from parakeet_py.llvm.runtime.object_layout import Flags, Layout
+from parakeet_py.llvm.runtime.object_layout import Flags, Layout, unit_code
 from parakeet_py.signature.attribute_sources import is_item
 from parakeet_py.signature.results import (
     Result,
@@ -25,6 +25,8 @@ from parakeet_py.signature.results import (
     result_leaves,
     result_offsets,
 )
+
+_KINDS_OF_TIMES = {"M": "datetime64", "m": "timedelta64"}
 
 
 class ResultWriter(GateWriter):
@@ -106,7 +108,7 @@ class ResultWriter(GateWriter):
                 self.increment(value)
                 return value
             case "array":
-                descr = self.external(f"dtype.{leaf.dtype}")
+                descr = self.own(f"unit.{leaf.index}") if leaf.unit else self.external(f"dtype.{leaf.dtype}")
                 if leaf.view:
                     self.put(f"store ptr null, ptr {slots}")
                 if self.checked:
@@ -128,8 +130,11 @@ class ResultWriter(GateWriter):
             self.increment(value)
             return value
         if not leaf.python:
-            value = self.let(f"call ptr @gate._PyObject_New(ptr {self.external(f'numpy.{leaf.dtype}')})")
+            name = _KINDS_OF_TIMES[leaf.unit[0]] if leaf.unit else f"numpy.{leaf.dtype}"
+            value = self.let(f"call ptr @gate._PyObject_New(ptr {self.external(name)})")
             self.exists(value)
+            if leaf.unit:
+                self.put(f"store i64 {unit_code(leaf.unit)}, ptr {self.at(value, Layout.TIME_UNIT)}")
             size = itemsize(leaf.dtype)
             bits = min(8 * size, 64)
             for offset in range(0, size, 8):

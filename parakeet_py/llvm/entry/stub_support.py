@@ -91,6 +91,9 @@ _COMPARE = """
 def PyObject_RichCompareBool(left: ptr, right: ptr, how: i32) -> i32: ...
 def PyDict_GetItemWithError(dict: ptr, key: ptr) -> ptr: ...
 def PyErr_Clear(): ...
+def _PyObject_New(kind: ptr) -> ptr: ...
+int64: extern("dtype.int64")
+int64_type: extern("numpy.int64")
 def PyDict_Next(dict: ptr, place: ptr, key: ptr, value: ptr) -> i32: ...
 def PyObject_GetAttr(object: ptr, name: ptr) -> ptr: ...
 
@@ -139,6 +142,27 @@ def derived(object: ptr, function: ptr) -> ptr:
     arguments = alloca(ptr)
     arguments.ptr = object
     return or_clear(PyObject_Vectorcall(function, arguments, 1, null))
+
+# Is this a time: an array of a dtype with this number and unit, or a scalar of a `kind`?
+def is_time(object: ptr, number: i32, unit: i64, kind: ptr) -> i1:
+    if object.TYPE.ptr == kind:
+        return object.TIME_UNIT.i64 == unit
+    if object.TYPE.ptr != ndarray:
+        return False
+    descr = object.DESCR.ptr
+    return same_dtype(descr, number) and descr.C_METADATA.ptr.UNIT.i64 == unit
+
+# The int64 that a time is, a new reference: the array over the memory of an array, or a number; null of other objects.
+def times(object: ptr, number: i32, unit: i64, kind: ptr) -> ptr:
+    if not is_time(object, number, unit, kind):
+        return null
+    if object.TYPE.ptr == kind:
+        made = or_clear(_PyObject_New(int64_type))
+        if made != null:
+            made.TIME.i64 = object.TIME.i64
+        return made
+    increment(object)
+    return or_clear(view(object, int64, i64(object.NDIM.i32), object.DIMS.ptr, object.STRIDES.ptr, object.DATA.ptr))
 
 # Are the keys of a dict these (a tuple of texts and ints), in this order?
 def keys(dict: ptr, expected: ptr) -> i1:

@@ -36,6 +36,11 @@ class Layout:
     TYPE_NUM: Final = HEADER + 12
     ITEMSIZE: Final = HEADER + 24
     METADATA: Final = HEADER + 40
+    C_METADATA: Final = HEADER + 96
+    UNIT: Final = 32  # in that, of datetime64 and timedelta64: as `unit_code` has it
+    # PyDatetimeScalarObject: the number, and the unit and how many of it, as `unit_code` has them
+    TIME: Final = HEADER
+    TIME_UNIT: Final = HEADER + 8
     # PyTupleObject, PyListObject, PyDictObject, PySliceObject, PyCellObject
     SIZE: Final = HEADER
     TUPLE_ITEMS: Final = tuple.__basicsize__
@@ -48,6 +53,15 @@ class Layout:
     FUNCTION_DEFAULTS: Final = HEADER + 40
     FUNCTION_KEYWORD_DEFAULTS: Final = HEADER + 48
     FUNCTION_CLOSURE: Final = HEADER + 56
+
+
+_UNITS = ("Y", "M", "W", "", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")  # in the order of NPY_DATETIMEUNIT
+
+
+def unit_code(unit: str) -> int:
+    """The unit of a dtype of datetime64 or timedelta64, such as M8[25ns], as its scalars hold it."""
+    name, count = np.datetime_data(np.dtype(unit))
+    return _UNITS.index(name) | count << 32
 
 
 class Flags:
@@ -128,6 +142,8 @@ def _wrong_facts() -> list[int]:
     has_handler = np.ndarray.__basicsize__ >= Layout.MEM_HANDLER + 8
     capsule = type(np._core._multiarray_umath._ARRAY_API)  # type: ignore[attr-defined]
     half = np.float16(1.5)
+    times = np.timedelta64(7, ("ns", 25)), np.datetime64(7, "Y")
+    dtypes = np.dtype("m8[25ns]"), np.dtype("M8[ms]")
     facts = (
         word(at + Layout.TYPE) == id(np.ndarray),
         word(at + Layout.DATA) == array.__array_interface__["data"][0],
@@ -164,6 +180,9 @@ def _wrong_facts() -> list[int]:
         word(id(integer) + Layout.FUNCTION_KEYWORD_DEFAULTS) is None,
         ctypes.c_double.from_address(id(items[0]) + Layout.HEADER).value == 1.5,
         ctypes.c_uint16.from_address(id(half) + Layout.HEADER).value == 0x3E00,
+        [word(id(one) + Layout.TIME) for one in times] == [7, 7],
+        [word(id(one) + Layout.TIME_UNIT) or 0 for one in times] == [unit_code("m8[25ns]"), unit_code("M8[Y]")],
+        [behind(id(one) + Layout.C_METADATA, Layout.UNIT) for one in dtypes] == [unit_code(one.str) for one in dtypes],
         sys.byteorder == "little",
         ctypes.sizeof(ctypes.c_void_p) == 8,
     )

@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.specialize.containers import array_lists
 from parakeet_py.typed_ir.specialize.forms import form_of, roots_of
 from parakeet_py.typed_ir.specialize.paths import iterables
 from parakeet_py.typed_ir.specialize.python import attributes
+from parakeet_py.typed_ir.specialize.times import times
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -192,10 +193,20 @@ def read_cell(s: Context, name: str) -> Value:
 
 def hidden_value(s: Context, source: Source) -> Value:
     """The value of a hidden argument that is read here."""
-    value = taken(s, source)
+    value = as_time(s, taken(s, source))
     if not _is_table(source) and (s.python.sites or len(s.builder.scopes) > 1):
         s.python.read_late.add(source)
     return value
+
+
+def as_time(s: Context, value: Value) -> Value:
+    """An object as the datetime64 or timedelta64 that it is; other values as they are."""
+    if not isinstance(value, ObjectV) or s.arguments.classes.get(value.var) not in _OF_TIMES:
+        return value
+    return times.read(s, value)
+
+
+_OF_TIMES = (np.ndarray, np.datetime64, np.timedelta64)
 
 
 def taken(s: Context, source: Source) -> Value:

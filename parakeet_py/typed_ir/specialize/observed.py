@@ -24,6 +24,8 @@ def normalized(spec: Spec) -> Spec:
             return ObjectSpec(np.ndarray)
         case ArraySpec(dtype, rank, layout, _, writeable):
             return ArraySpec(dtype, rank, "C" if layout == "C" else "A", (False,) * rank, writeable)
+        case ObjectSpec(kind, unit=str() as unit) if unit:
+            return ObjectSpec(kind)
         case TupleSpec(kind="range"):
             return ObjectSpec(range, True)
         case TupleSpec(items, kind, named):

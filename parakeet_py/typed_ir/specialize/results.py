@@ -57,6 +57,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Static,
     TaggedScalar,
     TextV,
+    TimeV,
     TupleV,
     Value,
     VariantV,
@@ -70,24 +71,29 @@ class Leaves(list[ir.Operand]):
     """The operands of the leaves of a result, and which of them are views.
 
     Equal views are one variable, but as many objects as Python makes: a view is boxed once for each value of it.
+    `units` are the dtypes of those that are times.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.views: dict[int, ArrayV] = {}
+        self.units: dict[int, str] = {}
 
 
-def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
-    """How the result is boxed; its leaves are appended to `leaves`."""
+def result_tree(s: Context, value: Value, leaves: Leaves, unit: str = "") -> Result:
+    """How the result is boxed; its leaves are appended to `leaves`. `unit` is the dtype of an array of times."""
 
     def leaf(
         operand: ir.Operand, kind: str, dtype: str, python: bool, rank: int = 0, view: ArrayV | None = None
     ) -> ResultLeaf:
         for position, other in enumerate(leaves):
-            if isinstance(operand, ir.Var) and other is operand and leaves.views.get(position) is view:
+            same = isinstance(operand, ir.Var) and other is operand and leaves.units.get(position, "") == unit
+            if same and leaves.views.get(position) is view:
                 return ResultLeaf(position, kind, dtype, python, rank)  # type: ignore[arg-type]
         if view is not None:
             leaves.views[len(leaves)] = view
+        if unit:
+            leaves.units[len(leaves)] = unit
         leaves.append(operand)
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
@@ -118,6 +124,8 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
             return replace(made, view=view, readonly=value.readonly and var not in s.arguments.leaf_param)
         case ObjectV(var):
             return leaf(var, "object", "", False)
+        case TimeV():
+            return _time(s, value, leaves)
         case InstanceV() | RefV() | ItemV():
             maker, held = values.boxed(s, value)
             return ResultTuple(tuple(result_tree(s, item, leaves) for item in held), "tuple", maker)
@@ -139,6 +147,16 @@ def result_tree(s: Context, value: Value, leaves: Leaves) -> Result:
         case NeverV() if s.dead:
             return ResultStatic(None)
     raise s.unsupported(f"a function cannot return {s.describe(value)}")
+
+
+def _time(s: Context, value: TimeV, leaves: Leaves) -> Result:
+    """A datetime64 or timedelta64, or an array of them."""
+    if value.object is not None:
+        return result_tree(s, value.object, leaves)
+    made = result_tree(s, value.value, leaves, value.unit)
+    assert isinstance(made, ResultLeaf)
+    argument = isinstance(value.value, ArrayV) and value.value.var in s.arguments.leaf_param
+    return replace(made, view=made.view or argument, unit=value.unit)
 
 
 def _variant(s: Context, value: VariantV, leaves: Leaves) -> Result:

@@ -81,6 +81,7 @@ from parakeet_py.typed_ir.specialize.python import (
 )
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
+from parakeet_py.typed_ir.specialize.times import times
 from parakeet_py.typed_ir.specialize.values import (
     WITH_COLUMNS,
     ComprehensionV,
@@ -128,7 +129,7 @@ class Specialization:
 
 
 BUILTINS.of_any = (builtin_calls, builtin_reductions, sorting, generators, math_calls, operator_calls, sorted_lists)
-FORMS.of_key = dict(zip(WITH_COLUMNS, (dynamic_lists, array_lists, ragged_arrays, hash_maps), strict=True))
+FORMS.of_key = dict(zip(WITH_COLUMNS, (dynamic_lists, array_lists, ragged_arrays, hash_maps, times), strict=True))
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
 
@@ -240,7 +241,7 @@ class Specializer(Context):
                 assert isinstance(value, TupleV)
                 pairs = zip(value.items[::2], value.items[1::2], strict=True)
                 value = DictV(tuple((known(name), item) for name, item in pairs))
-            frame.env[param.var] = value
+            frame.env[param.var] = inputs.as_time(self, value)
         assigned_attributes.begin(self)
         value = self.run(self.frames[0].function.body)[0]
         impure = not all(map(is_pure_site, self.python.sites))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -11,6 +13,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ScalarV,
     Static,
     TaggedScalar,
+    TimeV,
     TupleV,
     Value,
 )
@@ -32,6 +35,9 @@ def described(value: Value, cls: type | None = None) -> str:
             return with_article(str(value.type).removeprefix("py"))  # as Python calls it
         case ArrayV():
             return f"an array of {value.rank} axes of {value.dtype}"
+        case TimeV(numbers, unit):
+            name = np.dtype(unit).name
+            return f"an array of {name}" if isinstance(numbers, ArrayV) else with_article(name)
         case TupleV(kind=kind) | IteratorV(kind=kind):
             return with_article(kind)
         case MapV(kind=kind):

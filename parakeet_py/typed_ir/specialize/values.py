@@ -124,6 +124,16 @@ class VariantV:
 
 
 @record
+class TimeV:
+    """A datetime64 or timedelta64, or an array of them: the int64 underneath, and the dtype, such as M8[ns]. `object`:
+    the argument that it is (see `times`)."""
+
+    value: ScalarV | ArrayV
+    unit: str
+    object: ObjectV | None = None
+
+
+@record
 class TupleV:
     """A tuple or list of known length; a list is treated as a value (appending makes a new one). `named` is the class
     of a named tuple."""
@@ -405,6 +415,7 @@ Value = (
     | ArrayV
     | ObjectV
     | VariantV
+    | TimeV
     | TupleV
     | InstanceV
     | RefV
@@ -430,8 +441,8 @@ Value = (
 )
 
 
-WITH_COLUMNS = (Columns, Rows, Ragged, MapV)
-"""Classes of forms (see `forms`) that modules of their own in `containers` have the entries of."""
+WITH_COLUMNS = (Columns, Rows, Ragged, MapV, TimeV)
+"""Classes of forms (see `forms`) that modules of their own in `containers`, and `times`, have the entries of."""
 
 
 def class_of_form(value: Value) -> type:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.base.types import Array
+from parakeet_py.base.types import Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Let, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.facts import LARGEST_EXTENT, Facts
@@ -51,7 +51,7 @@ def work_bound(function: ir.Function, values: Mapping[Var, Any], least: int = 0,
             extents[param] = tuple((0, max(least, extent)) for extent in value.shape)
             if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and 0 < value.size <= MOST_ELEMENTS:
                 contents[param] = int(value.min()), int(value.max())
-        elif isinstance(value, _SCALARS):
+        elif isinstance(param.type, Scalar) and isinstance(value, _SCALARS):
             intervals[param] = min(-least, int(value)), max(least, int(value))
     try:
         return _Work(function, intervals, extents, contents, polls).whole()

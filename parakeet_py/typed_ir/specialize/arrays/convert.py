@@ -40,6 +40,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ScalarV,
     Static,
     TaggedScalar,
+    TimeV,
     TupleV,
     UnboundV,
     Value,
@@ -69,7 +70,7 @@ def numeric(s: Context, value: Value, dtype: str | None = None) -> ScalarV | Arr
             made = as_array(s, value, dtype)
             assert isinstance(made, ScalarV | ArrayV)
             return made
-        case ObjectV() | Static() | TaggedScalar():
+        case ObjectV() | Static() | TaggedScalar() | TimeV():
             raise s.hand_back(f"an operation on {s.describe(value)}")
         case MethodV(ArrayV(), "flat"):
             raise s.hand_back("a flat iterator as an array")  # a view, if it can be

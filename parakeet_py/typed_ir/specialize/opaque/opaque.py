@@ -54,6 +54,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import (
 )
 from parakeet_py.typed_ir.specialize.python import random_generators
 from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation
+from parakeet_py.typed_ir.specialize.times import times
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -241,6 +242,8 @@ def emit_opaque(
             isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
         ):
             result = loosened(result)
+    if isinstance(result, ObjectSpec) and any(map(times.any_array_in, (*values, *keywords.values()))):
+        raise s.unsupported(f"{reason}, and gives what may be a view", times.HINT)
     if any(map(needs_captured_names, (*values, *keywords.values()))) and not _keeps_none(operation, values, result):
         raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
     exit = exit_block(s, (*values, *keywords.values())) if is_statement else None

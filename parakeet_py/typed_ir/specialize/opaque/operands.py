@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
-from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, first_of
+from parakeet_py.signature.results import OfUnit
 from parakeet_py.signature.specs import text_of
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.instances import values
@@ -32,6 +33,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Static,
     TaggedScalar,
     TextV,
+    TimeV,
     TupleV,
     Unknown,
     Value,
@@ -75,6 +77,12 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             return ContainerT("named", (template_of(s, codes, leaves),), (text_of,))
         case CharV(code):
             return ContainerT("named", (template_of(s, code, leaves),), (chr,))
+        case TimeV(numbers, unit, None):
+            return ContainerT("named", (template_of(s, numbers, leaves),), (OfUnit(unit),))
+        case TimeV(ArrayV() as numbers, _, ObjectV() as array):  # the numbers are given, as Python may change them
+            return ContainerT("named", (template_of(s, array, leaves), template_of(s, numbers, leaves)), (first_of,))
+        case TimeV(_, _, ObjectV() as scalar):
+            return template_of(s, scalar, leaves)
         case SliceV(lower, upper, step):
             return ContainerT("slice", tuple(template_of(s, part, leaves) for part in (lower, upper, step)))
         case RangeV(start, stop, step):

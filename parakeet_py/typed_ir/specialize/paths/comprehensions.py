@@ -38,6 +38,7 @@ from parakeet_py.typed_ir.specialize.values import (
     RefV,
     ScalarV,
     TaggedScalar,
+    TimeV,
     TupleV,
     Value,
     lift,
@@ -424,7 +425,7 @@ def _flattened(s: Context, value: ComprehensionV) -> Value:
 
 
 def _scalar(s: Context, value: Value) -> ScalarV | TaggedScalar:
-    if instances.is_instance(value) or isinstance(value, CharV):
+    if instances.is_instance(value) or isinstance(value, CharV | TimeV):
         raise LengthDepends
     if isinstance(value, TaggedScalar):
         return value

@@ -44,6 +44,7 @@ from parakeet_py.typed_ir.specialize.intrinsics.table import rank0
 from parakeet_py.typed_ir.specialize.python import named_tuples, random_generators
 from parakeet_py.typed_ir.specialize.python.known_calls import call_registered, registered_body
 from parakeet_py.typed_ir.specialize.python.named_tuples import named_fields
+from parakeet_py.typed_ir.specialize.times import functions
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -62,6 +63,7 @@ from parakeet_py.typed_ir.specialize.values import (
     SliceV,
     Static,
     SuperV,
+    TimeV,
     TupleV,
     Value,
     lift,
@@ -79,6 +81,8 @@ def attribute(s: Context, value: Value, name: str) -> Value:
             return _array_attribute(s, value, name)
         case ScalarV():
             return _scalar_attribute(s, value, name)
+        case TimeV():
+            return functions.attribute(s, value, name)
         case Static(assigned_attributes.Cell() as cell):
             return assigned_attributes.contents(s, cell)
         case Static(obj):
@@ -375,6 +379,8 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
             return s.call_python(body, [obj, *args], kwargs, trusted=True)
         case ScalarV():
             return _scalar_method(s, obj, name, args, kwargs)
+        case TimeV():
+            return functions.method(s, obj, name, args, kwargs)
         case InstanceV() | RefV() | ItemV() | SuperV():
             return instances.call_method(s, obj, name, args, kwargs)
         case Static(np.ufunc() as ufunc):

@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
 from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary, scalar_abs
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS, builtin
 from parakeet_py.typed_ir.specialize.restarts import PythonMakesInstances
+from parakeet_py.typed_ir.specialize.times import arithmetic
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -51,6 +52,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ScalarV,
     SliceV,
     Static,
+    TimeV,
     TupleV,
     Value,
     is_known,
@@ -405,6 +407,8 @@ def type_of(s: Context, value: Value) -> type:
 
 @builtin(abs)
 def _abs(s: Context, value: Value) -> Value:
+    if isinstance(value, TimeV):
+        return arithmetic.unary(s, "abs", value)
     known_result = long_ints.unary_of_known("abs", value)
     if known_result is not None:
         return known_result

@@ -38,6 +38,7 @@ from parakeet_py.typed_ir.specialize.python.exact_calls import other_bits
 from parakeet_py.typed_ir.specialize.python.inlined_functions import is_accelerated
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS
 from parakeet_py.typed_ir.specialize.restarts import HandBack, Sequential, TooDeep
+from parakeet_py.typed_ir.specialize.times import functions, times
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
@@ -133,6 +134,15 @@ def _evaluated(s: Context, target: Any, args: list[Value], kwargs: dict[str, Val
     if registry.is_static(target) or isinstance(getattr(target, "__self__", None), np.dtype):
         return run_now(s, target, args, kwargs)
     return None
+
+
+def _of_times(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A function of NumPy's for datetime64 and timedelta64."""
+    of_times = target in _MAKERS if isinstance(target, type) else any(map(times.any_in, (*args, *kwargs.values())))
+    return functions.called(s, target, args, kwargs) if of_times or target in (np.zeros, np.empty) else None
+
+
+_MAKERS = (np.datetime64, np.timedelta64)
 
 
 # ---- Python's builtins -----------------------------------------------------------------------------------------------
@@ -349,6 +359,7 @@ MATCHERS: tuple[Matcher, ...] = (
     _of_instances,
     _intrinsic,
     _evaluated,
+    _of_times,
     other_bits,
     numpy_calls.ufunc,
     _builtin,

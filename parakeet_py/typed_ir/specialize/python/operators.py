@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.specialize.forms import is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists, instances, operators
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_passed_on
 from parakeet_py.typed_ir.specialize.python import long_ints, python_scalars
+from parakeet_py.typed_ir.specialize.times import arithmetic
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
@@ -41,6 +42,7 @@ from parakeet_py.typed_ir.specialize.values import (
     RangeV,
     ScalarV,
     Static,
+    TimeV,
     TupleV,
     Unknown,
     Value,
@@ -80,6 +82,8 @@ def binary_operator(s: Context, op: str, left: Value, right: Value) -> Value:
     left, right = _as_numbers(left, right)
     if instances.is_instance(left) or instances.is_instance(right):
         return operators.binary(s, op, left, right)
+    if isinstance(left, TimeV) or isinstance(right, TimeV):
+        return arithmetic.binary(s, op, left, right)
     if isinstance(left, TupleV | MessageV | Static) or isinstance(right, TupleV | MessageV):
         made = _sequence_operator(s, op, left, right)
         if made is not None:
@@ -172,6 +176,8 @@ def _repeated(s: Context, sequence: TupleV, count: ScalarV) -> Value:
 def inplace_operator(s: Context, op: str, left: Value, right: Value) -> Value:
     if instances.is_instance(left):
         return operators.binary(s, op, left, right, inplace=True)
+    if isinstance(left, TimeV):
+        return arithmetic.inplace(s, op, left, right)
     if isinstance(left, MapV):
         raise s.unsupported("a set or dict changed by an operator")
     if isinstance(left, ArrayV):
@@ -208,6 +214,8 @@ def compare(s: Context, op: str, left: Value, right: Value) -> Value:
         return strings.compare(s, op, left, right)
     if instances.is_instance(left) or instances.is_instance(right):
         return operators.compare(s, op, left, right)
+    if isinstance(left, TimeV) or isinstance(right, TimeV):
+        return arithmetic.binary(s, op, left, right)
     left, right = _as_numbers(left, right)
     if set_operators.is_set(left) and (made := _of_sets(s, op, left, right)) is not None:
         return made
@@ -319,6 +327,8 @@ def unary_operator(s: Context, op: str, value: Value) -> Value:
         return ScalarV(s.builder.prim("not", s.truth(value), type=PYBOOL))
     if instances.is_instance(value):
         return operators.unary(s, op, value)
+    if isinstance(value, TimeV):
+        return arithmetic.unary(s, op, value)
     known_result = long_ints.unary_of_known(op, value)
     if known_result is not None:
         return known_result
