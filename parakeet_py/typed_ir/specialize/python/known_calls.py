@@ -12,7 +12,7 @@ import inspect
 import operator
 import os
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -138,11 +138,15 @@ def _evaluated(s: Context, target: Any, args: list[Value], kwargs: dict[str, Val
 
 def _of_times(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A function of NumPy's for datetime64 and timedelta64."""
-    of_times = target in _MAKERS if isinstance(target, type) else any(map(times.any_in, (*args, *kwargs.values())))
-    return functions.called(s, target, args, kwargs) if of_times or target in (np.zeros, np.empty) else None
+    may_make = any(target is one for one in _MAKERS)
+    return functions.called(s, target, args, kwargs) if may_make or _have_times((*args, *kwargs.values())) else None
 
 
-_MAKERS = (np.datetime64, np.timedelta64)
+_MAKERS = (np.datetime64, np.timedelta64, np.zeros, np.empty)
+
+
+def _have_times(values: Iterable[Value]) -> bool:
+    return any(map(times.any_in, values))
 
 
 # ---- Python's builtins -----------------------------------------------------------------------------------------------
