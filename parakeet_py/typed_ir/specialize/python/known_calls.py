@@ -38,13 +38,15 @@ from parakeet_py.typed_ir.specialize.python.exact_calls import other_bits
 from parakeet_py.typed_ir.specialize.python.inlined_functions import is_accelerated
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS
 from parakeet_py.typed_ir.specialize.restarts import HandBack, Sequential, TooDeep
-from parakeet_py.typed_ir.specialize.times import functions, times
+from parakeet_py.typed_ir.specialize.times import functions
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
     MethodV,
     Static,
     TextV,
+    TimeV,
+    TupleV,
     Value,
     is_known,
     lift,
@@ -146,7 +148,7 @@ _MAKERS = (np.datetime64, np.timedelta64, np.zeros, np.empty)
 
 
 def _have_times(values: Iterable[Value]) -> bool:
-    return any(map(times.any_in, values))
+    return any(isinstance(one, TimeV) or (isinstance(one, TupleV) and _have_times(one.items)) for one in values)
 
 
 # ---- Python's builtins -----------------------------------------------------------------------------------------------
