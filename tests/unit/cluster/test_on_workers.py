@@ -19,6 +19,8 @@ from parakeet_py import accelerate  # noqa: E402
 from parakeet_py.base.errors import ParakeetError  # noqa: E402
 
 X = np.random.default_rng(1).random((80, 30))
+# Workers in this process: without a limit, as the memory of all that the tests have done would count as theirs.
+INSIDE = {"threads_per_worker": 1, "processes": False, "dashboard_address": None, "memory_limit": 0}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,7 @@ def test_rounds_keep_what_is_needed(client: Any) -> None:
 
 
 def test_a_client_that_is_closed() -> None:
-    local = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    local = INSIDE | {"n_workers": 1}
     with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster, set_as_default=False) as other:
         x = other.persist(da.from_array(X, chunks=(20, 30)))
         x.sum().compute(scheduler=other)
@@ -86,7 +88,7 @@ def test_what_workers_send_each_other_is_the_halo() -> None:
         grid = da.zeros((rows * count, columns), chunks=(rows, columns))
         halo[count] = fast.explain(grid, steps).device.moved
         assert halo[count] == steps * (count - 1) * 2 * (columns - 2) * 8
-    local = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    local = INSIDE | {"n_workers": workers}
     settings = {
         "distributed.scheduler.work-stealing": False,
         "distributed.scheduler.bandwidth": 1,  # so that where a task goes is decided by bytes, however busy workers are
