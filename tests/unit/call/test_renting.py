@@ -20,6 +20,7 @@ from parakeet_py.call import fallback_cache, pricing, renting
 from parakeet_py.call.dispatch import first_calls
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.renting import Account, Trial
+from parakeet_py.llvm.entry import boxing
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.entry.plain_gate import FOR_EVER, SAMPLE, SHORT, PlainGate, Shape, add_unsized
@@ -279,6 +280,7 @@ def test_a_new_signature_has_to_earn_its_compilation(clock: Callable[[float], No
 def test_gates_take_frequent_calls_and_book_their_time(
     clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    boxing.support()  # without it some calls pass untimed
     monkeypatch.setattr(renting, "CALLS", 3)
     monkeypatch.setattr(first_calls, "BUDGET", 10**15)  # what a gate is given: it measures by itself
     monkeypatch.setattr(pricing.compile_cost, "of", lambda size: 1e17)
