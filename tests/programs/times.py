@@ -80,6 +80,12 @@ def whole_weeks(x):
     return (x - x[1]) // np.timedelta64(7, "D"), (x - x[0]) % np.timedelta64(7, "D")
 
 
+@program([one(), WITH_NAT, one(unit="ns")], opaque=None, fell_back=None)
+def divided_by_ints(x):  # whose results are times, which no operation handed back gives yet
+    since = x - x[1]
+    return since / 3, since / np.int64(-7), since / np.arange(1, len(x) + 1), since[0] / 2, (x[2] - x[0]) / -3
+
+
 @program([WITH_NAT])
 def whole_weeks_of_nat(x):  # of which NumPy warns
     with np.errstate(all="ignore"):

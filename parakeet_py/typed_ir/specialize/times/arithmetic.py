@@ -42,6 +42,8 @@ def ufunc(s: Context, function: np.ufunc, args: Sequence[Value]) -> Value | None
     kinds = "".join(dtype.char for dtype in types[: function.nin])
     if function in _BY_KNOWN and not _is_known_divisor(values[1]):
         return None
+    if function is np.true_divide and kinds != "mm":  # by an int: a time, whose fraction is cut off
+        return None
     made = elementwise(s, lambda operands: [loop(s, operands, kinds)], values)[0]
     return like(made, types[-1].str[1:]) if types[-1].kind in "mM" else made
 
