@@ -82,7 +82,7 @@ def reason(value: Any) -> Exception | None:
 
 
 def shown(value: Any) -> Any:
-    """A value that nobody can do anything about: what it has been given up for is raised."""
+    """A value where Python cannot do the call instead: what it has been given up for is raised."""
     if type(value) is GivenUp:
         raise value.error
     return value
