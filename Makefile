@@ -106,11 +106,13 @@ $(VENV)/bin/python:
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	@echo "installing parakeet-py[bench]"
 	@$(PIP) install -e '.[bench]'
+	@$(BIN)/parakeet prepare >/dev/null
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "installing parakeet-py[bench,test,dev]"
 	@$(PIP) install -e '.[bench,test,dev]'
+	@$(BIN)/parakeet prepare >/dev/null
 	@touch $@ $(VENV)/.bench
 
 $(VENV)/.gpu: pyproject.toml | $(VENV)/bin/python

@@ -33,17 +33,17 @@ _FLAGS = (
 _POSIX = sys.platform != "win32"
 
 
-def trusted_folder(path: str) -> str | None:
+def trusted_folder(path: str, mode: int = 0o700, quietly: bool = False) -> str | None:
     """`path`, made if need be, if it is a folder that only this user and root can change; else None.
 
-    One that exists and is not used is mentioned in the log, once, with the reason.
+    One that exists and is not used is mentioned in the log, once, with the reason, unless it is asked for `quietly`.
     """
-    if not _POSIX:
-        return path if _made(os.path.abspath(path)) else None
     path = os.path.abspath(path)
+    if not _POSIX:
+        return path if _made(path, mode) else None
     objection = _objection(path)
     if objection is None and not os.path.isdir(path):
-        if not _made(path):
+        if not _made(path, mode):
             return None
         objection = _objection(path)
     if objection is None:
@@ -52,20 +52,26 @@ def trusted_folder(path: str) -> str | None:
             return None
         objection = _objection_to_last(path, status)
     if objection is not None:
-        _warn(path, objection)
+        if not quietly:
+            _warn(path, objection)
         return None
     return path
 
 
-def _made(path: str) -> bool:
-    """Make a folder and what is missing above it, all of it for this user alone, whatever the umask."""
+def is_trusted(path: str) -> bool:
+    """Is there such a folder, which only this user and root can change?"""
+    return os.path.isdir(path) and (not _POSIX or trusted_folder(path, quietly=True) is not None)
+
+
+def _made(path: str, mode: int) -> bool:
+    """Make a folder and what is missing above it, by default for this user alone, whatever the umask."""
     missing = []
     while not os.path.lexists(path):
         missing.append(path)
         path = os.path.dirname(path)
     for folder in reversed(missing):
         try:
-            os.mkdir(folder, mode=0o700)
+            os.mkdir(folder, mode=mode)
         except FileExistsError:
             continue  # another process has made it just now
         except OSError:
@@ -130,8 +136,8 @@ def _warn(path: str, objection: str) -> None:
     )
 
 
-def read_file(path: str, first: int | None = None) -> tuple[bytes, os.stat_result] | None:
-    """The contents, or the `first` bytes, of a file that this user or root has written, and its status; or None."""
+def read_file(path: str, most: int | None = None, start: int = 0) -> tuple[bytes, os.stat_result] | None:
+    """The bytes from `start` on, at `most` so many, of a file that this user or root has written, and its status."""
     try:
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError):
@@ -141,7 +147,11 @@ def read_file(path: str, first: int | None = None) -> tuple[bytes, os.stat_resul
         if not _is_own(status) or status.st_size > MAX_FILE:
             return None
         pieces: list[bytes] = []
-        left = status.st_size if first is None else min(first, status.st_size)
+        left = max(status.st_size - start, 0)
+        if most is not None:
+            left = min(most, left)
+        if start:
+            os.lseek(descriptor, start, os.SEEK_SET)
         while left > 0:
             piece = os.read(descriptor, left)
             if not piece:
@@ -165,13 +175,13 @@ def _is_own(status: os.stat_result) -> bool:
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE and status.st_nlink <= 1
 
 
-def write_file(path: str, data: bytes) -> bool:
-    """Write a file that no other user can read, as a whole or not at all; True when it was written."""
+def write_file(path: str, data: bytes, mode: int = 0o600) -> bool:
+    """Write a file, by default one that no other user can read, as a whole or not at all; True when it was written."""
     if len(data) > MAX_FILE:
         return False  # would not be read again
     temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         try:
             with open(descriptor, "wb") as file:
                 file.write(data)

@@ -123,8 +123,13 @@ class Config:
     @property
     def uses_disk(self) -> bool:
         """Whether code is kept on disk: not when the user wants to see how it is made, or half of it."""
+        return self.cache and self.uses_archive
+
+    @property
+    def uses_archive(self) -> bool:
+        """Whether code of the package's own that is part of the installation is used: likewise."""
         shown = self.debug > 1 or self.print_passes or self.stop_pass is not None
-        return self.cache and not shown and self.perf != "kernels"
+        return not shown and self.perf != "kernels"
 
     @property
     def checked(self) -> bool:

@@ -12,29 +12,27 @@ import marshal
 import os
 from contextlib import suppress
 from contextvars import copy_context
+from functools import lru_cache
 from types import CodeType
 
 from parakeet_py.base import config, package
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.serialization import NotPlain, from_bytes, to_bytes
+from parakeet_py.llvm.engine import disk_cache
 
-__all__ = ["find", "keep"]
+__all__ = ["find", "keep", "write"]
 
 FORMAT = 1
 _FOLDER = os.path.join(package.FOLDER, "library", "")
-_kept: dict[str, dict[str, bytes]] = {}  # by module
 _made: dict[str, dict[str, ssa.Function]] = {}  # what is not on the disk yet
 
 
 def find(code: CodeType) -> ssa.Function | None:
-    """What an earlier process has made of a function of the library."""
+    """What was made of a function of the library when the package was installed, or by an earlier process."""
     if not _is_kept(code):
         return None
-    module = code.co_filename.removeprefix(_FOLDER)
-    known = _kept.get(module)
-    if known is None:
-        known = _kept[module] = _read(module)
-    data = known.get(_name(code))
+    module, name = code.co_filename.removeprefix(_FOLDER), _name(code)
+    data = _installed(module).get(name) or _cached(module).get(name)
     if data is None:
         return None
     with suppress(ValueError, TypeError, IndexError, KeyError, EOFError):
@@ -44,9 +42,9 @@ def find(code: CodeType) -> ssa.Function | None:
 
 def keep(code: CodeType, function: ssa.Function) -> None:
     """Remember the IR of a function for other processes, if it is one of the library."""
-    if _is_kept(code):
+    if _is_kept(code) and config.current().uses_disk:
         if not _made:
-            atexit.register(copy_context().run, _write)  # the settings say where the cache is
+            atexit.register(copy_context().run, write)  # the settings say where the cache is
         _made.setdefault(code.co_filename.removeprefix(_FOLDER), {})[_name(code)] = function
 
 
@@ -54,7 +52,7 @@ def _is_kept(code: CodeType) -> bool:
     if not code.co_filename.startswith(_FOLDER):
         return False
     settings = config.current()
-    return settings.uses_disk and not settings.check
+    return settings.uses_archive and not settings.check
 
 
 def _name(code: CodeType) -> str:
@@ -62,31 +60,37 @@ def _name(code: CodeType) -> str:
 
 
 def _key(module: str) -> str:
-    from parakeet_py.llvm.engine.disk_cache import digest
-
-    return digest("library", FORMAT, _FOLDER, module)
+    return disk_cache.digest("library", FORMAT, _FOLDER, module)
 
 
-def _read(module: str) -> dict[str, bytes]:
-    from parakeet_py.llvm.engine.disk_cache import get
+@lru_cache(maxsize=128)
+def _installed(module: str) -> dict[str, bytes]:
+    return _functions(disk_cache.load_installed(_key(module)))
 
-    data = get(_key(module))
-    if data is not None:
+
+@lru_cache(maxsize=128)
+def _cached(module: str) -> dict[str, bytes]:
+    return _functions(disk_cache.load_entry(_key(module)))
+
+
+def _functions(entry: disk_cache.Entry | None) -> dict[str, bytes]:
+    if entry is not None:
         with suppress(ValueError, TypeError, EOFError):
-            found = marshal.loads(data)
+            found = marshal.loads(entry.payload)
             if isinstance(found, dict):
                 return found
     return {}
 
 
-def _write() -> None:
+def write() -> None:
     """Add what this process has made to what there is by now."""
-    from parakeet_py.llvm.engine.disk_cache import put
-
+    _installed.cache_clear()
+    _cached.cache_clear()
     for module, functions in _made.items():
-        known = _read(module)
+        known = _cached(module) | _installed(module)
         for name, function in functions.items():
             with suppress(NotPlain):
                 known[name] = to_bytes(function)
-        put(_key(module), marshal.dumps(known), title=f"library: {module}")
+        disk_cache.put_own(_key(module), marshal.dumps(known), title=f"library: {module}")
     _made.clear()
+    disk_cache.archive().write()

@@ -51,6 +51,27 @@ def doctor(
 
 
 @app.command()
+def prepare(
+    into: Annotated[
+        Path | None, typer.Option(help="Write the file to this folder, to be copied to where the message says.")
+    ] = None,
+) -> None:
+    """Compile the package's own code for this installation, so that first calls without a cache take half the time."""
+    from rich.filesize import decimal
+
+    from parakeet_py.llvm.engine.library_archive import installed
+    from parakeet_py.prepare import prepare as compile_library
+
+    try:
+        made = compile_library(None if into is None else str(into))
+    except OSError as error:
+        raise fail(str(error)) from None
+    typer.echo(f"{made.path}: {made.entries} entries, {decimal(made.size)}")
+    if into is not None:
+        typer.echo(f"it is read from {installed()}")
+
+
+@app.command()
 def cache(
     size: Annotated[bool, typer.Option("--size", help="Tell how many entries there are and what they take.")] = False,
     clear: Annotated[bool, typer.Option("--clear", help="Delete all entries.")] = False,

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from parakeet_py.base import config, machine, package
 from parakeet_py.base.cache_files import read_file, trusted_folder, write_file
+from parakeet_py.llvm.engine import library_archive
 
 try:  # the module under hashlib: an import of 0.2 ms instead of 7
     from _blake2 import blake2b
@@ -211,6 +212,31 @@ def load_entry(key: str) -> Entry | None:
     if entry is not None:
         _touch(path, status)
     return entry
+
+
+@lru_cache(maxsize=1)
+def archive() -> library_archive.Archive:
+    """The archive of the package's own entries for this environment."""
+    return library_archive.Archive(library_archive.installed(), digest("archive"))
+
+
+def load_own(key: str) -> Entry | None:
+    """An entry of the package's own: of what is installed, or of the cache."""
+    found = load_installed(key)
+    return load_entry(key) if found is None else found
+
+
+def load_installed(key: str) -> Entry | None:
+    """An entry of what is installed."""
+    data = archive().find(key)
+    return None if data is None else _decode(key, data)
+
+
+def put_own(key: str, payload: bytes, metadata: dict[str, Any] | None = None, title: str = "") -> None:
+    """Keep an entry of the package's own: in the cache, and for the installation where it may be added."""
+    put(key, payload, metadata, title)
+    if config.current().cache and archive().may_grow:
+        archive().add(key, _encode(key, payload, metadata or {}, title))
 
 
 def has_entry(key: str) -> bool:

@@ -16,7 +16,7 @@ def lasting_code(
     known: Mapping[str, int] | None = None,
     resolve: Callable[[str], int | None] = c_symbols.resolve,
 ) -> LoadedCode:
-    """Load an object from the disk cache, or else make it and put it there.
+    """Load an object of what is installed or of the disk cache, or else make it and keep it.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def lasting_code(
     exports : the same, where it is known before; else it is kept with the object
     known, resolve : what it refers to, as `compiler.load` takes it
     """
-    entry = disk_cache.load_entry(key)
+    entry = disk_cache.load_own(key)
     code = None
     if entry is not None:
         try:
@@ -36,6 +36,6 @@ def lasting_code(
     if code is None:
         compiled, names = make()
         code = compiler.load(compiled, known or {}, names, resolve)
-        disk_cache.put(key, compiled, {"exports": list(names)} if exports is None else {}, f"runtime: {title}")
+        disk_cache.put_own(key, compiled, {"exports": list(names)} if exports is None else {}, f"runtime: {title}")
     code.keep_for_ever()
     return code

@@ -8,15 +8,15 @@ from __future__ import annotations
 from parakeet_py.base import config
 from parakeet_py.llvm.engine import disk_cache
 
-__all__ = ["find", "keep"]
+__all__ = ["find", "keep", "keep_for_installation"]
 
 _known: dict[str, bytes] = {}
 
 
 def find(text: str) -> bytes | None:
     """The object of a module, if there is one."""
-    if text not in _known and config.current().uses_disk:
-        entry = disk_cache.load_entry(_key(text))
+    if text not in _known and config.current().uses_archive:
+        entry = disk_cache.load_own(_key(text))
         if entry is not None:
             _known[text] = entry.payload
     return _known.get(text)
@@ -25,8 +25,18 @@ def find(text: str) -> bytes | None:
 def keep(text: str, code: bytes) -> None:
     _known[text] = code
     if config.current().uses_disk:
-        name = text.partition('@"procedure.')[2].partition('"')[0]
-        disk_cache.put(_key(text), code, {}, title=f"library: {name}")
+        disk_cache.put(_key(text), code, {}, title=_title(text))
+
+
+def keep_for_installation() -> None:
+    """Make those that this process has made or found part of the installation."""
+    for text, code in _known.items():
+        disk_cache.put_own(_key(text), code, {}, title=_title(text))
+
+
+def _title(text: str) -> str:
+    name = text.partition('@"procedure.')[2].partition('"')[0]
+    return f"library: {name}"
 
 
 def _key(text: str) -> str:

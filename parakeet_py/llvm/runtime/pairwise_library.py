@@ -13,12 +13,13 @@ have as many as the first one, and what others have more is added, or a number t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from parakeet_py.base.types import is_complex, real_dtype
 from parakeet_py.llvm.engine import compiler, disk_cache
 from parakeet_py.llvm.engine.host_info import HostInfo
-from parakeet_py.llvm.engine.object_loader import LoadError
+from parakeet_py.llvm.engine.lasting_code import lasting_code
 
 PREFIX = "pk_pairwise_"  # of the names of the functions
 _OPERATIONS = {"add": ("fadd", "-0.0"), "mul": ("fmul", "1.0")}  # and what changes nothing
@@ -29,20 +30,11 @@ _TYPES = {"float32": "float", "float64": "double"}
 def resolve(name: str) -> int:
     """The address of one of the functions, compiled or loaded on first use."""
     key = disk_cache.digest("pairwise", name)  # the machine and our sources are part of every key
-    cached = disk_cache.get(key)
-    code = None
-    if cached is not None:
-        try:
-            code = compiler.load(cached, {}, [name])
-        except LoadError:
-            code = None
-    if code is None:
-        text = library_ir(name, compiler.host())
-        compiled = compiler.compile_ir(text, level=2, vectorize=False)
-        code = compiler.load(compiled, {}, [name])
-        disk_cache.put(key, compiled, title=f"runtime: {name}")
-    code.keep_for_ever()
-    return code[name]
+
+    def make() -> tuple[bytes, Sequence[str]]:
+        return compiler.compile_ir(library_ir(name, compiler.host()), level=2, vectorize=False), [name]
+
+    return lasting_code(key, name, make, [name])[name]
 
 
 def library_ir(name: str, host: HostInfo) -> str:

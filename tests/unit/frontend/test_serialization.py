@@ -59,7 +59,9 @@ SCRIPT = """
 import numpy as np
 import parakeet_py
 from parakeet_py import frontend
+from parakeet_py.llvm.engine import library_archive
 
+library_archive.installed = lambda: "/dev/null/nothing"
 read = frontend.to_ssa
 names = []
 def counted(function):
@@ -91,7 +93,9 @@ def test_what_is_damaged_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     code = order_statistics.median.__code__
     monkeypatch.setattr(library_ir_cache, "_is_kept", lambda code: True)
     for data in (b"", b"damaged", to_bytes(to_ssa(order_statistics.median))[:-7]):
-        monkeypatch.setattr(library_ir_cache, "_kept", {"order_statistics.py": {library_ir_cache._name(code): data}})
+        named = {library_ir_cache._name(code): data}
+        monkeypatch.setattr(library_ir_cache, "_installed", lambda module, named=named: named)
         assert library_ir_cache.find(code) is None
-    monkeypatch.setattr(library_ir_cache, "_kept", {"order_statistics.py": {}})
+    for read in ("_installed", "_cached"):
+        monkeypatch.setattr(library_ir_cache, read, lambda module: {})
     assert library_ir_cache.find(code) is None

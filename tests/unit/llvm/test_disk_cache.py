@@ -175,7 +175,9 @@ def test_keys_are_the_same_in_another_process() -> None:
 
 def test_a_warm_start_does_not_import_llvmlite(folder: Path) -> None:
     script = (
-        "import sys; from parakeet_py.llvm.runtime.native_runtime import runtime; "
+        "import sys; from parakeet_py.llvm.engine import library_archive; "
+        "library_archive.installed = lambda: '/dev/null/nothing'; "
+        "from parakeet_py.llvm.runtime.native_runtime import runtime; "
         "runtime(); print('llvmlite' in sys.modules)"
     )
     environment = os.environ | {"PARAKEET_CACHE_DIR": os.fspath(folder), "PARAKEET_CACHE": "1"}
