@@ -14,6 +14,7 @@ from parakeet_py.cluster.graph import Graph
 MOST_ROUNDS = 32
 SMALL_INPUTS = 1 << 26  # bytes
 QUIET = 1 << 20  # bytes that may be put together without a word
+LEAST = 1 << 20  # bytes of an array that is put together in one place only if there is no other way
 
 
 class CallSettings:
@@ -47,6 +48,11 @@ class CallSettings:
             self._told.add(line)
             text = f"line {line} of {name} cannot be cut along its chunks: {nbytes} bytes are gathered in one place"
             warnings.warn(ClusterWarning(advised(text)), stacklevel=user_level())
+
+    @staticmethod
+    def is_large(root: Root) -> bool:
+        """Whether an array is in several chunks and had better not be put together in one place."""
+        return root.counts is None and len(root.keys) > 1 and root.nbytes > LEAST
 
     @staticmethod
     def travels(name: str, array: str, nbytes: int) -> None:

@@ -162,7 +162,7 @@ def targets_of(space: Space, writes: Iterable[tuple[Access, LazyArray]], forbidd
         for axis in range(len(space.extents)):
             if followed.count(axis) != 1 and space.extents[axis] > 1:
                 forbidden.add(axis)
-        found.append((root, forms, len(all_forms) == 1))
+        found.append((root, forms, len(all_forms) == 1 and len({*followed}) == len(followed)))  # not of a diagonal
     return [
         Target(
             root,

@@ -64,6 +64,7 @@ class HostWalk:
     Attributes
     ----------
     chunk_bytes, hints, layouts : see `PlannedCall`
+    large : some argument is
     checks : keys of checks that the results wait for
     may_raise : keys of parts of regions that may raise
     regions : what has become of regions so far
@@ -83,6 +84,7 @@ class HostWalk:
         self.held: list[Any] = []
         self.roots: list[Root] = []
         self.function = plan.function
+        self.large = False
 
     def report(self) -> ClusterReport:
         """What the call does, as far as it has got."""
@@ -91,6 +93,7 @@ class HostWalk:
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """The results of the host part for its leaf arguments."""
         self.held += leaves
+        self.large = any(isinstance(leaf, LazyArray) and self.is_large(leaf.root) for leaf in leaves)
         results = self._function(self.plan.function, leaves)
         self.held += results
         return results
@@ -136,6 +139,9 @@ class HostWalk:
 
     def check_size(self, line: int, nbytes: int) -> None:
         self.settings.check_size(self.plan.name, self.plan.filename, line, nbytes)
+
+    def is_large(self, root: Root) -> bool:
+        return self.settings.is_large(root)
 
     def may_store(self, root: Root, line: int) -> None:
         self.settings.may_store(root, self.plan.name, self.plan.filename, line)
@@ -326,6 +332,8 @@ class HostWalk:
 
     def _prim(self, out: Var, name: str, args: tuple[Operand, ...]) -> Any:
         values = [self._operand(arg) for arg in args]
+        if name == ir.ON_DEVICE:  # where tasks work side by side: ways without loops over all elements
+            return values[0] or self.large
         if name == "select" and not isinstance(values[0], LazyScalar):
             return values[1] if values[0] else values[2]
         dtypes = tuple(map(dtype_of, args))
@@ -340,6 +348,16 @@ class HostWalk:
 
     # ---- regions -----------------------------------------------------------------------------------------------------
 
+    def _takes_elements(self, region: Region, values: Mapping[Var, Any]) -> bool:
+        """Whether a branch of the host takes single elements of large arrays: where its condition is known, that is
+        nothing but slices of these."""
+        large = any(isinstance(value, LazyArray) and self.is_large(value.root) for value in values.values())
+        return (
+            large
+            and isinstance(region.op, ir.If)
+            and not any(isinstance(let.op, ir.For | ir.While) for let in region.whole.statements())
+        )
+
     def _opaque(self, site: int, args: list[Any], line: int) -> Sequence[Any]:
         found = self.plan.at(site)
         if isinstance(found, Region):
@@ -347,6 +365,8 @@ class HostWalk:
             if isinstance(found.op, ir.Matmul):
                 run_product(self, found, values)
                 return []
+            if self._takes_elements(found, values):
+                return self._function(self.plan.steps(found), args)
             return run_region(self, found, values)
         if found is not None:
             values = dict(zip(found.args, args, strict=True))

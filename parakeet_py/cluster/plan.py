@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base.config import Config
 from parakeet_py.cluster.worker.kernel import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart, block_part
-from parakeet_py.hybrid.partition.regions import Region, cut_regions
+from parakeet_py.hybrid.partition.regions import Region, cut_regions, host_steps
 from parakeet_py.hybrid.partition.tasks import Group
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.hybrid.residency.windows import spread
+from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.print import lines_of
 
@@ -43,6 +44,7 @@ class ClusterPlan:
         self._lock = threading.RLock()
         self._parts: dict[Any, BlockPart] = {}
         self._kernels: dict[tuple[int, bool], tuple[Kernel, Hashable]] = {}
+        self._steps: dict[int, imp.Function] = {}
         self._kept: list[Any] = []  # their ids are keys
 
     def at(self, site: int) -> Region | Group | None:
@@ -58,6 +60,15 @@ class ClusterPlan:
                 self._parts[key] = block_part(region.op, region.outs, region.line, region.name, cut, private)
                 self._kept.append(region)
             return self._parts[key]
+
+    def steps(self, region: Region) -> imp.Function:
+        """A region as statements of the host part."""
+        key = id(region)
+        with self._lock:
+            if key not in self._steps:
+                self._steps[key] = host_steps(region.whole)
+                self._kept.append(region)
+            return self._steps[key]
 
     def kernel(self, function: ir.Function, apart: bool) -> tuple[Kernel, Hashable]:
         """A part with its machine code, and the key that it has in graphs, the same in every process."""

@@ -56,6 +56,9 @@ class PlannedCall(Protocol):
             It is larger than the settings allow.
         """
 
+    def is_large(self, root: Root) -> bool:
+        """Whether an array is in several chunks and had better not be put together in one place."""
+
     def may_store(self, root: Root, line: int) -> None:
         """A region stores into a root.
 

@@ -1,4 +1,4 @@
-"""NumPy's compiled loops, such as those of linear algebra: one task each."""
+"""NumPy's compiled loops, such as those of linear algebra: one task each, but for sorts of large arrays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dask._task_spec import TaskRef
 from parakeet_py.base import routines
 from parakeet_py.base.types import Scalar
 from parakeet_py.cluster.arrays import LazyArray
+from parakeet_py.cluster.host_ops.sorts import is_cut, run_sort
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, Windows
@@ -19,6 +20,9 @@ from parakeet_py.cluster.worker.buffers import ViewSlot
 def run_routine(call: PlannedCall, routine: Any, given: list[LazyArray]) -> list[Any]:
     """A routine on arrays: first those that it stores into; gives whether it has failed, if it says so."""
     arrays = [call.ready(array) for array in given]
+    if is_cut(call, routine.name, arrays):
+        run_sort(call, routine.name, routine.line, arrays[0])
+        return []
     windows, inputs, graph = Windows(call.graph), TaskInputs(), call.graph
     roots = list({id(array.root): array.root for array in arrays}.values())
     written = {id(array.root) for array in arrays[: routine.written]}

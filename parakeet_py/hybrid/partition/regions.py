@@ -66,6 +66,11 @@ def cut_regions(function: Function) -> tuple[imp.Function, tuple[Region | Group,
     return _managed(host), tuple(cutter.sites), cutter.first
 
 
+def host_steps(function: Function) -> imp.Function:
+    """A function as statements of a host part: it has no operators."""
+    return _managed(function)
+
+
 def _managed(function: Function) -> imp.Function:
     lowered = lower_unmanaged(function, {ir.Map: lower_map})
     body = reference_counts.manage(lowered.body, lowered.results)

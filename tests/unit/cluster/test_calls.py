@@ -380,6 +380,16 @@ def test_chunks_that_do_not_fit() -> None:
     assert same(accelerate(when="now", strict=True)(far)(line), far(V))
 
 
+def test_stores_along_a_diagonal_leave_the_rest() -> None:
+    def filled(x: Any) -> Any:
+        for i in range(x.shape[1]):
+            x[i, i] = 7
+        return x
+
+    for chunks in (-1, 20, (33, -1)):
+        assert same(accelerate(when="now", strict=True)(filled)(in_chunks(X.copy(), chunks)), filled(X.copy()))
+
+
 def test_arrays_of_objects() -> None:
     x = da.from_array(np.array([1, None, "a"], object), chunks=2)
     with options(strict=True), pytest.raises(UnsupportedError, match="an operation on an Array"):
