@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypedDi
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
-from parakeet_py.call.dispatch.first_calls import begin, completing, first_calls_of
+from parakeet_py.call.dispatch.first_calls import begin, completing, first_calls_of, prepare
 from parakeet_py.call.interop.pandas_engine import PandasEngine
 from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, complete_with, set_reduce, set_slow
@@ -83,7 +83,9 @@ def equip(
         waits, made_of = own.pays and own.on_cpu and not checked, (options, checked)
     AcceleratedFunction.__init__(instance, function, MethodType(begin, instance) if waits else None)
     instance._complete = made_of if function is given else (*made_of, given)
-    if not waits:
+    if waits:
+        prepare(instance)
+    else:
         set_slow(instance, instance._dispatcher.slow)
 
 

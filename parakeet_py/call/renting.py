@@ -267,7 +267,8 @@ class Account:
     def gate_of(self, shape: Any, largest: int, values: Sequence[Any]) -> Any:
         """A gate for calls of a shape, with its share of the budget; where there are enough, for those of any shape.
         `values`: arguments whose classes it knows from now on."""
-        from parakeet_py.llvm.entry.plain_gate import PlainGate, add_unsized
+        from parakeet_py.llvm.entry.argument_sizes import add_unsized
+        from parakeet_py.llvm.entry.plain_gate import PlainGate
 
         if len(self.gates) >= MAX_GATES:
             shape = None

@@ -1,14 +1,17 @@
-"""The first calls of an accelerated function: Python runs them, at a quarter of a microsecond more than they take.
+"""The first calls of an accelerated function: Python runs them, at next to nothing more than they take.
 
-A program has thousands of functions, most of which are called a few times. Nothing is made for these but, at the first
-call, a `FirstCalls`: no dispatcher, no look at the code or at what the arguments are beyond their classes and sizes. It
-takes calls until they have cost `BUDGET` in all, and lets those pass whose arguments are so large that they may be
-worth compiling at once; and recursive calls that are deep, whose frames it would double. Calls are timed; where they
-turn out to be short, fewer and fewer of them, down to one in `SAMPLE`, and the others do not get here
-(`AcceleratedFunction.__call__`).
+A program has thousands of functions, most of which are called a few times. Nothing is made for these: no dispatcher, no
+look at the code or at what the arguments are beyond their classes and sizes. Machine code that is part of the package
+(`llvm.entry.first_gate`) takes calls until they have cost `BUDGET` in all. What it lets pass gets to a `FirstCalls`,
+which is made then: calls with arguments of classes that are new, and those whose arguments are so large that they may
+be worth compiling at once.
 
-A gate of machine code (`plain_gate`) is faster still, but takes a while to load. Once there have been many calls in the
-process, or the compiler is there anyway, each function gets one after `FEW` calls, with what is left of its budget.
+Where there is no such code for the machine, a `FirstCalls` takes all first calls, at a quarter of a microsecond more
+than they take, but recursive ones that are deep, whose frames it would double. Calls are timed; where they turn out to
+be short, fewer and fewer of them, down to one in `SAMPLE`, and the others do not get here
+(`AcceleratedFunction.__call__`). A gate that is compiled (`plain_gate`) is faster, but takes a while to load. Once there
+have been many calls in the process, or the compiler is there anyway, each function gets one after `FEW` calls, with
+what is left of its budget.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from parakeet_py.base.config import environment, open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, evaluates, size_of, size_of_code
+from parakeet_py.llvm.entry import argument_sizes, first_gate
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import install
 from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
@@ -46,6 +50,7 @@ GROWTH: Final = 4  # times the one before it, and still count in full
 
 completing = threading.Lock()  # held while a function gets its dispatcher, or its first gate
 _begun = time.perf_counter_ns(), time.process_time_ns()
+_first_gate: tuple[int, int] | None = None  # its table, and where calls enter; 0: there is none
 _told = [0]  # classes without a size that gates know
 waiting = [0]  # calls of the process that gates would have taken
 
@@ -59,6 +64,16 @@ def gates_pay(calls: int = 1) -> bool:
     if now >= ALL_CALLS and now >= (ALL_CALLS if environment().uses_disk else MAKING * ALL_CALLS):
         return True
     return now // MANY > before // MANY and time.process_time_ns() > OLD  # to ask for the time takes its time
+
+
+def prepare(instance: Any) -> None:
+    """Let an accelerated function begin."""
+    global _first_gate
+    instance._left = BUDGET
+    if _first_gate is None:
+        entry = first_gate.address()
+        _first_gate = (argument_sizes.address(), entry) if entry else (0, 0)
+    instance._table, instance._entry = _first_gate
 
 
 @hidden
@@ -92,7 +107,7 @@ class FirstCalls:
 
     Attributes
     ----------
-    budget, left : nanoseconds that calls could take at first, and may still take here
+    budget : nanoseconds that calls could take at first
     gate : takes what it can, and has what is left instead
     largest : size of arguments up to which calls are taken
     calls, running : how many there have been, and are on the stack
@@ -111,7 +126,6 @@ class FirstCalls:
         "instance",
         "kept",
         "largest",
-        "left",
         "recursive",
         "running",
         "size",
@@ -122,12 +136,21 @@ class FirstCalls:
     def __init__(self, function: FunctionType, instance: Any) -> None:
         self.function, self.instance = function, instance
         self.kept: object = None
-        self.budget = self.left = BUDGET
+        self.budget = BUDGET
         self.largest = SMALL
         self.running = self.calls = self.cheap = self.untimed = self.typical = 0
         self.recursive = False
         self.size: CodeSize | None = None
         self.gate: PlainGate | None = None
+
+    @property
+    def left(self) -> int:
+        """Nanoseconds that calls may still take here; the first gate counts them, too."""
+        return int(self.instance._left)
+
+    @left.setter
+    def left(self, nanoseconds: float) -> None:
+        self.instance._left = int(nanoseconds)
 
     @hidden
     def run(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -202,6 +225,11 @@ class FirstCalls:
             self.tell_classes()
             return
         instance = self.instance
+        if instance._entry:  # the first gate has its own count of what passes untimed
+            self.left -= own
+            self.calls += 1
+            self.tell_classes()
+            return
         passed = self.untimed - instance._untimed  # since the last one that was timed
         self.left -= own + passed * instance._estimate
         self.calls += 1 + passed
@@ -233,7 +261,5 @@ class FirstCalls:
     def tell_classes(self) -> None:
         """Let gates take arguments of all classes that are known to have no size."""
         if len(unsized) != _told[0]:
-            from parakeet_py.llvm.entry.plain_gate import add_unsized
-
             _told[0] = len(unsized)
-            add_unsized(list(unsized))
+            argument_sizes.add_unsized(list(unsized))

@@ -15,14 +15,15 @@ Attribute look-ups that make bound methods, such as those of NumPy's `__array_fi
 Python. The type has the one of Python's own functions (`tp_descr_get`), which makes a method of any callable.
 
 Two levels make the type. The base comes from `PyType_FromSpec` through ctypes and has nothing but the word for the
-pointer. The class is an ordinary Python subclass, which brings `__dict__`, weak references, garbage collection and
+pointer, and some that count. The class is an ordinary Python subclass, which brings `__dict__`, weak references, garbage collection and
 deallocation from CPython itself: no destructor or traversal is written by hand. Two flags that a class statement
 cannot ask for are set in the finished type: HAVE_VECTORCALL (a class with a `__call__` of its own does not inherit it),
 and METHOD_DESCRIPTOR, which lets the interpreter call a decorated method with `self` in front instead of building a
 bound method first.
 
-Before there are gates, Python runs most calls (see `call.dispatch.first_calls`), and `__call__` is all that is between.
-Of short calls it passes some on untimed, so that they cost a quarter of a microsecond more than the function alone.
+Before there is code for its calls, Python runs them (see `call.dispatch.first_calls`), and `first_gate` is all that is
+between. Where there is no such gate, it is `__call__`, which passes some short calls on untimed, so that they cost a
+quarter of a microsecond more than the function alone.
 
 Gates are kept as long as the instance lives, even those no longer in use: another thread may still be running one.
 The caller of an instance holds a reference to it, so code is never freed under a call.
@@ -45,7 +46,13 @@ from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.signature.small_arguments import SIZED, SMALL, are_small, unsized
 
-_HEADER: Final = object.__basicsize__
+VECTORCALL_OFFSET: Final = object.__basicsize__
+ENTRY_WORDS: Final = ("_table", "_left", "_largest", "_untimed", "_estimate")
+"""Words behind the vectorcall pointer: attributes that are ints, which machine code reads and writes, too.
+
+The table that `first_gate` needs; nanoseconds that calls may take in Python before something is decided; the size of
+their arguments at most; how many pass before one is timed; and nanoseconds of each.
+"""
 TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
 _TP_CALL: Final = 128  # offset of tp_call
 _TP_DESCR_GET: Final = 272  # offset of tp_descr_get
@@ -53,6 +60,7 @@ _DEFAULT: Final = 1 << 18  # Py_TPFLAGS_DEFAULT
 _BASETYPE: Final = 1 << 10
 _HAVE_VECTORCALL: Final = 1 << 11
 _METHOD_DESCRIPTOR: Final = 1 << 17
+_T_LONGLONG: Final = 17
 _T_PYSSIZET: Final = 19
 _READONLY: Final = 1
 _UNKNOWN: Final = (
@@ -116,13 +124,22 @@ _kept: list[object] = []  # C structures that the type points into
 
 
 def _make_base() -> Any:
-    """A type whose instances are an object header and one word, the vectorcall pointer."""
-    members = (_Member * 2)(_Member(b"__vectorcalloffset__", _T_PYSSIZET, _HEADER, _READONLY, None), _Member())
+    """A type whose instances are an object header, the vectorcall pointer, `_entry` in Python, and `ENTRY_WORDS`."""
+    words = ("_entry", *ENTRY_WORDS)
+    names = [name.encode() for name in words]
+    members = (_Member * (len(words) + 2))(
+        _Member(b"__vectorcalloffset__", _T_PYSSIZET, VECTORCALL_OFFSET, _READONLY, None),
+        *(
+            _Member(name, _T_LONGLONG, VECTORCALL_OFFSET + 8 * place, 0, None)
+            for place, name in enumerate(names)
+        ),
+        _Member(),
+    )
     slots = (_Slot * 2)(_Slot(_TP_MEMBERS, ctypes.addressof(members)), _Slot())
     name = b"parakeet_py.VectorcallBase"
-    size = _HEADER + ctypes.sizeof(ctypes.c_void_p)
+    size = VECTORCALL_OFFSET + 8 * len(words)
     spec = _Spec(name, size, 0, _DEFAULT | _BASETYPE | _HAVE_VECTORCALL, ctypes.addressof(slots))
-    _kept.extend((members, slots, name, spec))
+    _kept.extend((members, names, slots, name, spec))
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
     return prototype(("PyType_FromSpec", ctypes.pythonapi))(ctypes.addressof(spec))
 
@@ -168,14 +185,11 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         "_calls",
         "_complete",
         "_dispatcher",
-        "_estimate",
         "_first",
         "_function",
         "_gates",
-        "_largest",
         "_retired",
         "_slow",
-        "_untimed",
     )
 
     # Typing arguments: an object of this type stands for itself (see `signature.spec_of`).
@@ -186,8 +200,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
         self._function = function
         self._slow: Callable[..., Any] = function if slow is None else slow
-        self._untimed = self._estimate = 0  # calls that Python runs before one is timed, and ns of each
-        self._largest = SMALL  # size of their arguments at most
+        self._largest = SMALL
         self._complete: Any = None  # what `_dispatcher` is made of when it is first asked for
         self._calls: Any = None  # what takes the first calls, once there are any
         self._first: object = None  # the first gate, if it asks for itself there
@@ -212,6 +225,8 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     @hidden
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._entry:
+            return _vectorcall_call(self, args, kwargs)
         if self._untimed and not open_blocks[0]:
             values = (*args, *kwargs.values()) if kwargs else args
             largest = self._largest
@@ -235,7 +250,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
                 self._untimed -= 1
                 booked[0] += self._estimate
                 return self._function(*args, **kwargs) if kwargs else self._function(*args)
-        return _vectorcall_call(self, args, kwargs) if self._gates else self._slow(*args, **kwargs)
+        return self._slow(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -299,7 +314,7 @@ def _offset_of(slot: str) -> int:
     probe, mark = AcceleratedFunction(_make_base), object()
     setattr(probe, slot, mark)
     words = (ctypes.c_void_p * (AcceleratedFunction.__basicsize__ // 8)).from_address(id(probe))
-    return 8 * next(index for index, word in enumerate(words) if word == id(mark) and 8 * index > _HEADER)
+    return 8 * next(index for index, word in enumerate(words) if word == id(mark) and 8 * index > VECTORCALL_OFFSET)
 
 
 class _Called:
@@ -332,6 +347,7 @@ _get_slot(AcceleratedFunction).value = _get_slot(types.FunctionType).value
 _set_flags(AcceleratedFunction, _HAVE_VECTORCALL | _METHOD_DESCRIPTOR)
 SLOW_OFFSET: Final = _offset_of("_slow")
 FIRST_OFFSET: Final = _offset_of("_first")
+FUNCTION_OFFSET: Final = _offset_of("_function")
 
 # A vectorcall function that hands every call to the object at SLOW_OFFSET, and what `tp_call` is then; known once the
 # native support is loaded.
@@ -361,12 +377,12 @@ def set_vectorcall(instance: AcceleratedFunction, address: int | None) -> None:
 
     The caller keeps the code alive; `install` does both.
     """
-    ctypes.c_void_p.from_address(id(instance) + _HEADER).value = address
+    instance._entry = address or 0
 
 
 def vectorcall_of(instance: AcceleratedFunction) -> int | None:
     """Where calls enter; None before there is native code."""
-    return ctypes.c_void_p.from_address(id(instance) + _HEADER).value
+    return instance._entry or None
 
 
 def set_slow(instance: AcceleratedFunction, slow: Callable[..., Any]) -> None:

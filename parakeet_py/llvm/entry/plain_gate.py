@@ -17,20 +17,16 @@ What a gate needs is in a record, a C structure that Python changes too (`gate_r
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final
 
-import numpy as np
-
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import ARRAYS
-from parakeet_py.llvm.engine import c_symbols
 from parakeet_py.llvm.engine.low_level_source import Source
-from parakeet_py.llvm.entry import booked_time
+from parakeet_py.llvm.entry import argument_sizes, booked_time
 from parakeet_py.llvm.entry.callable_type import Plain
 from parakeet_py.llvm.entry.gate_record import GateRecord
-from parakeet_py.llvm.entry.stub_support import CLOCK
 
 FOR_EVER: Final = 2**63 - 1
 SAMPLE: Final = 16  # short calls of which one is measured
@@ -77,21 +73,7 @@ class Shape:
 
 
 _KINDS: Final[dict[type, int]] = {**dict.fromkeys(ARRAYS, _ARRAY), int: _INT}
-_HASH_BITS: Final = 14
-_HASH: Final = 0x9E3779B97F4A7C15
-_PROBES: Final = 4  # places for classes with the same hash
 _Words = ctypes.c_int64 * MAX_ARGUMENTS
-_unsized = (ctypes.c_int64 * (2**_HASH_BITS + _PROBES))()
-
-
-def add_unsized(kinds: Iterable[type]) -> None:
-    """Let gates without a shape take arguments of further classes. The caller keeps these alive."""
-    for kind in kinds:
-        first = (id(kind) * _HASH & 2**64 - 1) >> 64 - _HASH_BITS
-        for place in range(first, first + _PROBES):
-            if _unsized[place] in (0, id(kind)):
-                _unsized[place] = id(kind)
-                break
 
 
 class PlainGate(Plain, GateRecord):
@@ -112,7 +94,7 @@ class PlainGate(Plain, GateRecord):
         ("names", _Words),
     )
     entry = "plain"
-    called = ("PyLong_AsLongLongAndOverflow", "PyUnicode_Compare")
+    called = ("PyUnicode_Compare",)
 
     def __init__(self, function: FunctionType, shape: Shape | None, largest: int, nanoseconds: int) -> None:
         super().__init__()
@@ -148,70 +130,17 @@ class PlainGate(Plain, GateRecord):
 
     @classmethod
     def code_texts(cls) -> tuple[Source, ...]:
-        return cls.source_of(_CODE, _CONSTANTS), CLOCK
+        return cls.source_of(_CODE, _CONSTANTS), argument_sizes.SIZES
 
     @classmethod
     def symbols(cls) -> Mapping[str, int]:
-        return {
-            "clock_gettime": c_symbols.resolve("clock_gettime") or 0,
-            "unsized": ctypes.addressof(_unsized),
-            "booked": booked_time.address(),
-            "dict_type": id(dict),
-            "list_type": id(list),
-            "tuple_type": id(tuple),
-            "int_type": id(int),
-            "array_type": id(np.ndarray),
-        }
+        return {"booked": booked_time.address(), "table": argument_sizes.address()}
 
 
 _CODE = """
-def PyLong_AsLongLongAndOverflow(number: ptr, overflow: ptr) -> i64: ...
 def PyUnicode_Compare(left: ptr, right: ptr) -> i32: ...
 booked: extern
-unsized: extern
-dict_type: extern
-list_type: extern
-tuple_type: extern
-int_type: extern
-array_type: extern
-
-# The elements of an array.
-@internal
-def elements(array: ptr) -> i64:
-    size = 1
-    axis = 0
-    while axis < sext(array.NDIM.i32):
-        size *= array.DIMS.ptr.i64[axis]
-        axis += 1
-    return size
-
-# The size of an int: its value without a sign, the largest there is if it has more bits.
-@internal
-def magnitude(number: ptr) -> i64:
-    overflow = alloca(i32)
-    overflow.i32 = 0
-    value = PyLong_AsLongLongAndOverflow(number, overflow)
-    if overflow.i32 != 0:
-        return FOR_EVER
-    return -value if value < 0 else value
-
-# The size of an argument for a gate without a shape; -1 if its class is not known.
-@internal
-def size_of(value: ptr) -> i64:
-    kind = value.TYPE.ptr
-    place = (i64(kind) * HASH) >> HASH_SHIFT
-    end = place + PROBES
-    while place < end:
-        if unsized.ptr[place] == kind:
-            return 0
-        place += 1
-    if kind == array_type:
-        return elements(value)
-    if kind == int_type:
-        return magnitude(value)
-    if kind == list_type or kind == tuple_type or kind == dict_type:
-        return value.SIZE.i64
-    return -1
+table: extern
 
 # The call is Python's, and its time is booked.
 @internal
@@ -226,9 +155,9 @@ def timed(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr) -> pt
         booked.i64 = booked.i64 + record.ESTIMATE.i64
         return given
     before = booked.i64
-    start = now()
+    start = time_now(table)
     result = PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
-    took = now() - start
+    took = time_now(table) - start
     own = smax(took - (booked.i64 - before), 0)
     booked.i64 = booked.i64 + own
     record.LEFT.i64 = record.LEFT.i64 - own
@@ -249,7 +178,7 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
         all = (nargsf & ARGUMENTS) + keywords
         k = 0
         while k < all:
-            if ugt(size_of(arguments.ptr[k]), record.LARGEST.i64):
+            if ugt(size_of(table, arguments.ptr[k]), record.LARGEST.i64):
                 return go_on(record, arguments, nargsf, names)
             k += 1
         return timed(record, left, arguments, nargsf, names)
@@ -273,7 +202,7 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
                 return go_on(record, arguments, nargsf, names)
             size = elements(value)
         elif kind == INT:
-            size = magnitude(value)
+            size = magnitude(table, value)
         elif kind == SIZED:
             size = value.SIZE.i64
         elif kind == ITSELF:
@@ -296,7 +225,4 @@ _CONSTANTS: Final[dict[str, int]] = {
     "TEXT": _TEXT,
     "SAMPLE": SAMPLE,
     "SHORT": SHORT,
-    "HASH": _HASH - 2**64,
-    "HASH_SHIFT": 64 - _HASH_BITS,
-    "PROBES": _PROBES,
 }

@@ -1,0 +1,153 @@
+"""How large the arguments of a call are, asked in machine code: what gates without a shape look at.
+
+Code for this is in memory before anything is compiled (see `first_gate`), so it names no symbols: what it needs of the
+process is in a *table* of words, whose address it is given: addresses of C functions, of counters and of classes, the
+classes whose objects have no size, and where an accelerated function keeps what calls need.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from parakeet_py.base import config as settings
+from parakeet_py.base import machine
+from parakeet_py.llvm.engine.low_level_source import Source
+from parakeet_py.llvm.entry import booked_time
+from parakeet_py.llvm.entry.callable_type import FUNCTION_OFFSET, SLOW_OFFSET
+from parakeet_py.llvm.runtime.object_layout import Layout
+
+HASH_BITS: Final = 14
+HASH: Final = 0x9E3779B97F4A7C15
+PROBES: Final = 4  # places for classes with the same hash
+MONOTONIC: Final = 1  # the clock
+_WORDS: Final = (
+    "OPEN_BLOCKS",
+    "BOOKED",
+    "CLOCK_GETTIME",
+    "VECTORCALL",
+    "AS_INT64",
+    "UNSIZED",
+    "ARRAY_TYPE",
+    "INT_TYPE",
+    "LIST_TYPE",
+    "TUPLE_TYPE",
+    "DICT_TYPE",
+    "SLOW_PLACE",
+    "FUNCTION_PLACE",
+    "SET_STRING",
+    "SYSTEM_ERROR",
+    "GONE",
+)
+_gone = ctypes.create_string_buffer(b"call of a function that is being freed")
+
+_classes = (ctypes.c_int64 * (2**HASH_BITS + PROBES))()
+
+
+def add_unsized(kinds: Iterable[type]) -> None:
+    """Let arguments of further classes be taken, as they have no size. The caller keeps these alive."""
+    for kind in kinds:
+        first = (id(kind) * HASH & 2**64 - 1) >> 64 - HASH_BITS
+        for place in range(first, first + PROBES):
+            if _classes[place] in (0, id(kind)):
+                _classes[place] = id(kind)
+                break
+
+
+@lru_cache(maxsize=1)
+def table() -> array[int]:
+    """The table."""
+
+    def c_function(name: str, library: ctypes.CDLL = ctypes.pythonapi) -> int:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+    words = {
+        "OPEN_BLOCKS": settings.open_blocks_address(),
+        "BOOKED": booked_time.address(),
+        "CLOCK_GETTIME": 0 if machine.WINDOWS else c_function("clock_gettime", ctypes.CDLL(None)),
+        "VECTORCALL": c_function("PyObject_Vectorcall"),
+        "AS_INT64": c_function("PyLong_AsLongLongAndOverflow"),
+        "UNSIZED": ctypes.addressof(_classes),
+        "ARRAY_TYPE": id(np.ndarray),
+        "INT_TYPE": id(int),
+        "LIST_TYPE": id(list),
+        "TUPLE_TYPE": id(tuple),
+        "DICT_TYPE": id(dict),
+        "SLOW_PLACE": SLOW_OFFSET,
+        "FUNCTION_PLACE": FUNCTION_OFFSET,
+        "SET_STRING": c_function("PyErr_SetString"),
+        "SYSTEM_ERROR": id(SystemError),
+        "GONE": ctypes.addressof(_gone),
+    }
+    return array("q", [words[name] for name in _WORDS])
+
+
+@lru_cache(maxsize=1)
+def address() -> int:
+    """Where the table is, which lives as long as the process."""
+    return table().buffer_info()[0]
+
+
+SIZES: Final = Source(
+    """
+# The elements of an array.
+@internal
+def elements(array: ptr) -> i64:
+    size = 1
+    axis = 0
+    while axis < sext(array.NDIM.i32):
+        size *= array.DIMS.ptr.i64[axis]
+        axis += 1
+    return size
+
+# The size of an int: its value without a sign, the largest there is if it has more bits.
+@internal.noinline
+def magnitude(table: ptr, number: ptr) -> i64:
+    overflow = alloca(i32)
+    overflow.i32 = 0
+    value = table.AS_INT64.ptr.i64(number, overflow)
+    if overflow.i32 != 0:
+        return LARGEST_INT
+    return -value if value < 0 else value
+
+# The size of an argument; -1 if its class is not known.
+@internal
+def size_of(table: ptr, value: ptr) -> i64:
+    kind = value.TYPE.ptr
+    unsized = table.UNSIZED.ptr
+    place = (i64(kind) * HASH) >> HASH_SHIFT
+    end = place + PROBES
+    while place < end:
+        if unsized.ptr[place] == kind:
+            return 0
+        place += 1
+    if kind == table.ARRAY_TYPE.ptr:
+        return elements(value)
+    if kind == table.INT_TYPE.ptr:
+        return magnitude(table, value)
+    if kind == table.LIST_TYPE.ptr or kind == table.TUPLE_TYPE.ptr or kind == table.DICT_TYPE.ptr:
+        return value.SIZE.i64
+    return -1
+
+# Nanoseconds of the monotonic clock.
+@internal
+def time_now(table: ptr) -> i64:
+    time = alloca(i64, 2)
+    table.CLOCK_GETTIME.ptr.i32(i32(MONOTONIC), time)
+    return time.i64 * 1000000000 + time.i64[1]
+""",
+    {
+        "HASH": HASH - 2**64,
+        "HASH_SHIFT": 64 - HASH_BITS,
+        "PROBES": PROBES,
+        "LARGEST_INT": 2**63 - 1,
+        "MONOTONIC": MONOTONIC,
+        **{name: 8 * place for place, name in enumerate(_WORDS)},
+        **{name: getattr(Layout, name) for name in ("TYPE", "NDIM", "DIMS", "SIZE")},
+    },
+)

@@ -1,0 +1,137 @@
+"""The gate that accelerated functions begin with: Python runs the call, at some nanoseconds more than it takes.
+
+Most functions of a program are called a few times, and no machine code is ever made for them. Their calls enter this
+gate, which calls the plain function and keeps account of what that takes in words of the instance (`_left`, `_largest`,
+`_untimed`, `_estimate` of `callable_type`). It lets a call pass to `_slow` when nothing is left, an `options` block is
+open, or an argument is larger than `_largest` or of a class that is not known.
+
+Its code has to be there before the first call. To compile it takes 30 ms, and to load it from the disk cache 15, most
+of which are for modules that other programs never need; so it is part of the package (`first_gate_code`), in bytes that
+LLVM has made of the text below, for x86-64 as Linux calls functions. They run at any address: all that they need of the
+process is in the table of `argument_sizes`, whose address is in the instance. `scripts/first_gate.py` makes them anew;
+a test compares them with what the text says.
+
+Elsewhere, and where objects are not laid out as expected, there is no such gate: calls go to `__call__`, in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from parakeet_py.base import machine
+from parakeet_py.llvm.engine.low_level_source import Source
+from parakeet_py.llvm.entry import argument_sizes
+from parakeet_py.llvm.entry.callable_type import ENTRY_WORDS, VECTORCALL_OFFSET
+from parakeet_py.llvm.entry.first_gate_code import X86_64
+from parakeet_py.llvm.runtime.object_layout import Layout
+
+SAMPLE: Final = 16  # short calls of which one is measured
+SHORT: Final = 10_000  # ns
+SUDDEN: Final = 100_000  # ns by which a call may take longer than
+GROWTH: Final = 4  # times the one before it, and still count in full: the clock goes on while others have the CPU
+
+
+@lru_cache(maxsize=1)
+def address() -> int:
+    """Where the code is, a vectorcall function; 0 if there is none for this process."""
+    if not machine.OWN_LINKER or "free-threading" in sys.version or not _is_known():
+        return 0
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_ssize_t]
+    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    code = bytes.fromhex(X86_64)
+    size = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
+    place = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, machine.ANONYMOUS, -1, 0)
+    if place in (None, ctypes.c_void_p(-1).value):
+        return 0
+    ctypes.memmove(place, code, len(code))
+    if libc.mprotect(place, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+        return 0  # the system lets no memory be executed that was written
+    return int(place)
+
+
+def _is_known() -> bool:
+    """Are objects laid out as the code expects?"""
+    array = np.zeros((3, 5, 0))
+
+    def word(value: Any, place: int) -> int:
+        return ctypes.c_int64.from_address(id(value) + place).value
+
+    sized: tuple[Any, ...] = ([1, 2, 3], (1, 2, 3), {1: 1, 2: 2, 3: 3})
+    return (
+        all(word(value, Layout.SIZE) == 3 and word(value, Layout.TYPE) == id(type(value)) for value in sized)
+        and ctypes.c_int32.from_address(id(array) + Layout.NDIM).value == 3
+        and [ctypes.c_int64.from_address(word(array, Layout.DIMS) + 8 * axis).value for axis in range(3)] == [3, 5, 0]
+    )
+
+
+def sources() -> tuple[Source, ...]:
+    """What the code is made of; the gate is `first`, and the first function."""
+    constants = {
+        **argument_sizes.SIZES.constants,
+        "SAMPLE": SAMPLE,
+        "SHORT": SHORT,
+        "SUDDEN": SUDDEN,
+        "GROWTH": GROWTH,
+        "ARGUMENTS": (1 << 63) - 1,  # the flag of vectorcalls is off
+        **{name[1:].upper(): VECTORCALL_OFFSET + 8 + 8 * place for place, name in enumerate(ENTRY_WORDS)},
+    }
+    return Source(_CODE, constants), argument_sizes.SIZES
+
+
+_CODE: Final = """
+def first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    table = self.TABLE.ptr
+    function = (self + table.FUNCTION_PLACE.i64).ptr
+    if (self.LEFT.i64 <= 0) | (atomic_load(table.OPEN_BLOCKS.ptr.i64, "monotonic") != 0) | (function == null):
+        return pass_on(self, table, arguments, nargsf, names)
+    count = nargsf & ARGUMENTS
+    if names != null:
+        count += names.SIZE.i64
+    k = 0
+    while k < count:
+        if ugt(size_of(table, arguments.ptr[k]), self.LARGEST.i64):
+            return pass_on(self, table, arguments, nargsf, names)
+        k += 1
+    until = self.UNTIMED.i64
+    if until > 0:
+        self.UNTIMED.i64 = until - 1
+        self.LEFT.i64 = self.LEFT.i64 - self.ESTIMATE.i64
+        table.BOOKED.ptr.i64 = table.BOOKED.ptr.i64 + self.ESTIMATE.i64
+        return table.VECTORCALL.ptr.ptr(function, arguments, nargsf, names)
+    return timed(self, table, function, arguments, nargsf, names)
+
+# The call is Python's, and its time is booked. (By itself, as `first` needs no place on the stack then.)
+@internal.noinline
+def timed(self: ptr, table: ptr, function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    booked = table.BOOKED.ptr
+    before = booked.i64
+    start = time_now(table)
+    result = table.VECTORCALL.ptr.ptr(function, arguments, nargsf, names)
+    took = time_now(table) - start
+    own = smax(took - (booked.i64 - before), 0)
+    booked.i64 = booked.i64 + own
+    estimate = self.ESTIMATE.i64
+    if estimate > 0 and own > SUDDEN:
+        own = smin(own, SUDDEN + GROWTH * estimate)
+    self.ESTIMATE.i64 = own
+    self.LEFT.i64 = self.LEFT.i64 - own
+    self.UNTIMED.i64 = SAMPLE - 1 if own < SHORT else 0
+    return result
+
+# The call is for what stands behind; while the instance is being freed, there is no such thing.
+@internal.noinline
+def pass_on(self: ptr, table: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    slow = (self + table.SLOW_PLACE.i64).ptr
+    if slow == null:
+        table.SET_STRING.ptr.ptr(table.SYSTEM_ERROR.ptr, table.GONE.ptr)
+        return null
+    return table.VECTORCALL.ptr.ptr(slow, arguments, nargsf, names)
+"""
