@@ -81,14 +81,19 @@ def equip(
         checked = config.checked if checked is None else checked
         own = dataclasses.replace(config, **options) if options else config
         waits, made_of = own.pays and own.on_cpu and not checked, (options, checked)
-    AcceleratedFunction.__init__(instance, function, MethodType(begin, instance) if waits else None)
+    left_to_python = function.__name__ in _ASKED_BY_THE_COMPILER and not options.get("strict")
+    AcceleratedFunction.__init__(
+        instance, function, MethodType(begin, instance) if waits and not left_to_python else None
+    )
     instance._complete = made_of if function is given else (*made_of, given)
-    if waits:
-        prepare(instance)
+    if waits or left_to_python:
+        prepare(instance, left_to_python)
     else:
         set_slow(instance, instance._dispatcher.slow)
 
 
+# The compiler looks at objects, which calls these: to look at their arguments would never end.
+_ASKED_BY_THE_COMPILER = frozenset(("__getattribute__", "__getattr__"))
 # Settings, whether functions without options have `FirstCalls` under these, and what their dispatchers are made of.
 _usual_for: tuple[settings.Config | None, bool, tuple[dict[str, Any], bool]] = None, False, ({}, False)
 

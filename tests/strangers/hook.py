@@ -20,6 +20,7 @@ from typing import Any
 
 KEPT = 3  # calls of a function
 LARGEST = 1 << 20  # bytes of a kept call
+MANY = 1000  # items of a container that are looked at
 
 
 def install(packages: Sequence[str], change: Callable[[types.FunctionType], Any]) -> None:
@@ -56,18 +57,35 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def replace_functions(module: types.ModuleType, change: Callable[[types.FunctionType], Any]) -> None:
-    """Change what a module defines: its functions, and the functions, static and class methods of its classes."""
+    """Change what a module defines: its functions, and the functions, static and class methods of its classes.
+
+    Functions are replaced in dicts and lists of the module and its classes, too: where these were decorated, they would
+    be the same ones there.
+    """
+    replaced: dict[int, Any] = {}
+    containers = []
     for name, value in list(vars(module).items()):
         if isinstance(value, types.FunctionType) and value.__module__ == module.__name__ and _is_plain(value):
-            setattr(module, name, change(value))
+            replaced[id(value)] = changed = change(value)
+            setattr(module, name, changed)
+        elif type(value) in (dict, list) and not name.startswith("__"):
+            containers.append(value)
         elif isinstance(value, type) and value.__module__ == module.__name__:
             for attribute, member in list(vars(value).items()):
+                if type(member) in (dict, list) and not attribute.startswith("__"):
+                    containers.append(member)
+                    continue
                 changed = _changed_member(member, change)
                 if changed is not None and attribute not in ("__new__", "__init_subclass__", "__class_getitem__"):
                     try:
                         setattr(value, attribute, changed)
                     except (AttributeError, TypeError):
                         continue
+    for container in containers:
+        if len(container) <= MANY:
+            for key, item in list(container.items() if isinstance(container, dict) else enumerate(container)):
+                if id(item) in replaced:
+                    container[key] = replaced[id(item)]
 
 
 def _changed_member(member: Any, change: Callable[[types.FunctionType], Any]) -> Any:

@@ -83,17 +83,21 @@ def stand_ins(values: Sequence[Any]) -> Iterator[None]:
     found: dict[int, np.ndarray[Any, Any]] = {}
     for value in leaves_of(values):
         if class_is_of_dask(type(value)) and id(value) not in found and value.dtype.isnative:
-            if any(extent != extent for extent in value.shape):
-                raise ValueError(
-                    f"a Dask array of shape {value.shape} has chunks of unknown size: "
-                    "call its compute_chunk_sizes() first"
-                )
+            if _is_of_unknown_extents(value):
+                raise ValueError(_UNKNOWN.format(value.shape))
             found[id(value)] = _reserved(value.shape, value.dtype)
     token = _standing.set(found)
     try:
         yield
     finally:
         _standing.reset(token)
+
+
+_UNKNOWN = "a Dask array of shape {} has chunks of unknown size: call its compute_chunk_sizes() first"
+
+
+def _is_of_unknown_extents(array: Any) -> bool:
+    return any(extent != extent for extent in array.shape)
 
 
 def _reserved(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -137,7 +141,13 @@ def _with_held(dispatcher: Dispatcher, normal: Sequence[Any]) -> list[Any]:
 def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
     """A call in positional form on Dask; what it gives is `computed`, or Dask arrays."""
     args = tuple(normal)
-    with stand_ins(_with_held(dispatcher, args)):
+    held = _with_held(dispatcher, args)
+    if not dispatcher.config().strict:
+        for value in leaves_of(held):
+            if class_is_of_dask(type(value)) and _is_of_unknown_extents(value):
+                dispatcher.tell_fallback(_UNKNOWN.format(value.shape), None)
+                return dispatcher.run_python(args)
+    with stand_ins(held):
         signature = dispatcher.signature(args)
         if signature in dispatcher.refused and not dispatcher.config().strict:
             return dispatcher.run_python(args)

@@ -66,10 +66,12 @@ def gates_pay(calls: int = 1) -> bool:
     return now // MANY > before // MANY and time.process_time_ns() > OLD  # to ask for the time takes its time
 
 
-def prepare(instance: Any) -> None:
-    """Let an accelerated function begin."""
+def prepare(instance: Any, for_ever: bool = False) -> None:
+    """Let an accelerated function begin; `for_ever`: with all calls in Python."""
     global _first_gate
     instance._left = BUDGET
+    if for_ever:
+        instance._left, instance._largest = 2**62, -1  # without a sign, nothing is larger
     if _first_gate is None:
         entry = first_gate.address()
         _first_gate = (argument_sizes.address(), entry) if entry else (0, 0)

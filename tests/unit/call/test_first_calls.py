@@ -229,3 +229,25 @@ def test_the_compilers_own_numbers_give_no_warnings(asked: Any) -> None:
         assert fast(0, np.ones(1)) is True
         assert fast(1, np.ones(1))
     assert not fast.fell_back
+
+
+@pytest.mark.parametrize("when", ["pays", "now"])
+@pytest.mark.parametrize("base", [object, np.ndarray])
+def test_look_up_of_attributes_is_pythons(base: type, when: str) -> None:
+    class Watched(base):  # type: ignore[misc]
+        @accelerate(when=when)
+        def __getattribute__(self, name: str) -> Any:
+            return super().__getattribute__(name)
+
+        @accelerate(when=when)
+        def __getattr__(self, name: str) -> Any:
+            if name != "missing":
+                raise AttributeError(name)
+            return type(self)
+
+    value = Watched() if base is object else np.arange(3.0).view(Watched)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):
+            assert value.missing is Watched and isinstance(value, Watched) and not hasattr(value, "other")
+            assert accelerate(lambda x: x, when=when)(value) is value

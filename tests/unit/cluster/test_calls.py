@@ -361,9 +361,34 @@ def test_unknown_chunks() -> None:
     x = in_chunks(V, 30)
     positive = x[x > 0]
     doubled = accelerate(when="now")(lambda x: x * 2)
-    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+    with pytest.raises(ValueError, match="compute_chunk_sizes"), options(strict=True):
         doubled(positive)
+    with pytest.warns(FallbackWarning, match="compute_chunk_sizes"):
+        assert np.array_equal(doubled(positive).compute(), V[V > 0] * 2)
     assert same(doubled(positive.compute_chunk_sizes()), V[V > 0] * 2)
+
+
+class InUnits(da.Array):  # type: ignore[misc]
+    """What packages derive from Dask's arrays: operations mean something else."""
+
+    @accelerate(when="now")
+    def __getattribute__(self, name: str) -> Any:
+        return super().__getattribute__(name)
+
+    @accelerate(when="now")
+    def scaled(self, factor: float) -> Any:
+        return type(self), self.shape, factor
+
+
+def test_classes_that_derive_from_dask_arrays_are_left_to_python() -> None:
+    x = in_chunks(V, 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = InUnits(x.dask, x.name, x.chunks, x.dtype)
+        itself = accelerate(when="now")(lambda x: x)
+        for _ in range(3):
+            assert itself(own) is own and type(itself(own)) is InUnits
+            assert own.scaled(2.0) == (InUnits, (100,), 2.0)
 
 
 def test_empty_chunks() -> None:
