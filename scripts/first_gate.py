@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Final
 
-LLVM: Final = {version!r}  # which has made it
+LLVM: Final = "{version}"  # which has made it
 X86_64: Final = """
 {code}
 """

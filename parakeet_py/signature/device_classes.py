@@ -17,7 +17,7 @@ def class_lives_elsewhere(kind: Any) -> bool:
 
 
 def class_is_of_dask(kind: Any) -> bool:
-    """Whether instances of a class are Dask arrays; those of classes that derive from it mean something of their own."""
+    """Whether instances of a class are Dask arrays; classes that derive from it mean something of their own."""
     return _class_is_of_dask(kind)
 
 

@@ -101,6 +101,16 @@ def _is_plain(function: types.FunctionType) -> bool:
     return not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
 
 
+def neutral(function: types.FunctionType) -> Any:
+    """What only calls a function: tests that fail with it ask which object a function is."""
+
+    @functools.wraps(function)
+    def calling(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return calling
+
+
 def keeping(folder: Path) -> Callable[[types.FunctionType], Any]:
     """What wraps a function so that the arguments of its first calls are kept in a folder."""
 

@@ -1,9 +1,10 @@
 """The plugin of pytest that accelerates packages, or keeps their calls, as the environment says.
 
-STRANGERS        packages, with commas; none: all stays plain
-STRANGERS_CALLS  a folder: calls are kept there, and nothing is accelerated
-STRANGERS_TESTS  how many tests run, drawn at random but the same ones each time
-STRANGERS_REPORT a file: functions whose calls have waited for the compiler, and what is known of them
+STRANGERS          packages, with commas; none: all stays plain
+STRANGERS_CALLS    a folder: calls are kept there, and nothing is accelerated
+STRANGERS_NEUTRAL  anything: functions are replaced by wrappers that do nothing but call them
+STRANGERS_TESTS    how many tests run, drawn at random but the same ones each time
+STRANGERS_REPORT   a file: functions whose calls have waited for the compiler, and what is known of them
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def _write_report() -> None:
 
 if _packages and _folder:
     hook.install(_packages.split(","), hook.keeping(Path(_folder)))
+elif _packages and os.environ.get("STRANGERS_NEUTRAL"):
+    hook.install(_packages.split(","), hook.neutral)
 elif _packages:
     hook.install(_packages.split(","), _accelerated)
     if _report:

@@ -9,9 +9,9 @@ be worth compiling at once.
 Where there is no such code for the machine, a `FirstCalls` takes all first calls, at a quarter of a microsecond more
 than they take, but recursive ones that are deep, whose frames it would double. Calls are timed; where they turn out to
 be short, fewer and fewer of them, down to one in `SAMPLE`, and the others do not get here
-(`AcceleratedFunction.__call__`). A gate that is compiled (`plain_gate`) is faster, but takes a while to load. Once there
-have been many calls in the process, or the compiler is there anyway, each function gets one after `FEW` calls, with
-what is left of its budget.
+(`AcceleratedFunction.__call__`). A gate that is compiled (`plain_gate`) is faster, but takes a while to load. Once
+there have been many calls in the process, or the compiler is there anyway, each function gets one after `FEW` calls,
+with what is left of its budget.
 """
 
 from __future__ import annotations
@@ -75,7 +75,15 @@ def prepare(instance: Any, for_ever: bool = False) -> None:
     if _first_gate is None:
         entry = first_gate.address()
         _first_gate = (argument_sizes.address(), entry) if entry else (0, 0)
+        tell_classes()
     instance._table, instance._entry = _first_gate
+
+
+def tell_classes() -> None:
+    """Let gates take arguments of all classes that are known to have no size."""
+    if len(unsized) != _told[0]:
+        _told[0] = len(unsized)
+        argument_sizes.add_unsized(list(unsized))
 
 
 @hidden
@@ -224,13 +232,13 @@ class FirstCalls:
         self.typical = own
         if self.gate is not None:
             self.gate.left -= own
-            self.tell_classes()
+            tell_classes()
             return
         instance = self.instance
         if instance._entry:  # the first gate has its own count of what passes untimed
             self.left -= own
             self.calls += 1
-            self.tell_classes()
+            tell_classes()
             return
         passed = self.untimed - instance._untimed  # since the last one that was timed
         self.left -= own + passed * instance._estimate
@@ -253,15 +261,9 @@ class FirstCalls:
 
                 self.gate = PlainGate(self.function, None, self.largest, self.left)
                 self.left = 0
-                self.tell_classes()
+                tell_classes()
                 install(self.instance, [self.gate])
                 return
         finally:
             completing.release()
         self.instance._dispatcher.open_first_gate()
-
-    def tell_classes(self) -> None:
-        """Let gates take arguments of all classes that are known to have no size."""
-        if len(unsized) != _told[0]:
-            _told[0] = len(unsized)
-            argument_sizes.add_unsized(list(unsized))

@@ -15,11 +15,11 @@ Attribute look-ups that make bound methods, such as those of NumPy's `__array_fi
 Python. The type has the one of Python's own functions (`tp_descr_get`), which makes a method of any callable.
 
 Two levels make the type. The base comes from `PyType_FromSpec` through ctypes and has nothing but the word for the
-pointer, and some that count. The class is an ordinary Python subclass, which brings `__dict__`, weak references, garbage collection and
-deallocation from CPython itself: no destructor or traversal is written by hand. Two flags that a class statement
-cannot ask for are set in the finished type: HAVE_VECTORCALL (a class with a `__call__` of its own does not inherit it),
-and METHOD_DESCRIPTOR, which lets the interpreter call a decorated method with `self` in front instead of building a
-bound method first.
+pointer, and some that count. The class is an ordinary Python subclass, which brings `__dict__`, weak references,
+garbage collection and deallocation from CPython itself: no destructor or traversal is written by hand. Two flags that a
+class statement cannot ask for are set in the finished type: HAVE_VECTORCALL (a class with a `__call__` of its own does
+not inherit it), and METHOD_DESCRIPTOR, which lets the interpreter call a decorated method with `self` in front instead
+of building a bound method first.
 
 Before there is code for its calls, Python runs them (see `call.dispatch.first_calls`), and `first_gate` is all that is
 between. Where there is no such gate, it is `__call__`, which passes some short calls on untimed, so that they cost a
@@ -129,10 +129,7 @@ def _make_base() -> Any:
     names = [name.encode() for name in words]
     members = (_Member * (len(words) + 2))(
         _Member(b"__vectorcalloffset__", _T_PYSSIZET, VECTORCALL_OFFSET, _READONLY, None),
-        *(
-            _Member(name, _T_LONGLONG, VECTORCALL_OFFSET + 8 * place, 0, None)
-            for place, name in enumerate(names)
-        ),
+        *(_Member(name, _T_LONGLONG, VECTORCALL_OFFSET + 8 * place, 0, None) for place, name in enumerate(names)),
         _Member(),
     )
     slots = (_Slot * 2)(_Slot(_TP_MEMBERS, ctypes.addressof(members)), _Slot())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-LLVM: Final = '22.1.0'  # which has made it
+LLVM: Final = "22.1.0"  # which has made it
 X86_64: Final = """
 554157415641554154534883ec184989c84989d14989f74989fd4c8b6718488b4720498b0c24498b542460488b1417488b09
 4885d20f84fe0000004885c00f8ef50000004885c90f85ec00000049beffffffffffffff7f4d21ce4d85c04c894424084c89

@@ -21,9 +21,9 @@ from parakeet_py.call.dispatch import first_calls
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.renting import Account, Trial
 from parakeet_py.llvm.entry import boxing
+from parakeet_py.llvm.entry.argument_sizes import add_unsized
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
-from parakeet_py.llvm.entry.argument_sizes import add_unsized
 from parakeet_py.llvm.entry.plain_gate import FOR_EVER, SAMPLE, SHORT, PlainGate, Shape
 from parakeet_py.signature.device_classes import class_lives_elsewhere
 from parakeet_py.signature.small_arguments import SMALL
