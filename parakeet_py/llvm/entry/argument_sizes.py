@@ -11,6 +11,7 @@ import ctypes
 from array import array
 from collections.abc import Iterable
 from functools import lru_cache
+from types import FunctionType
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,7 @@ HASH_BITS: Final = 14
 HASH: Final = 0x9E3779B97F4A7C15
 PROBES: Final = 4  # places for classes with the same hash
 MONOTONIC: Final = 1  # the clock
+TP_VECTORCALL_OFFSET: Final = 56  # offset of tp_vectorcall_offset in PyTypeObject
 _WORDS: Final = (
     "OPEN_BLOCKS",
     "BOOKED",
@@ -40,6 +42,7 @@ _WORDS: Final = (
     "DICT_TYPE",
     "SLOW_PLACE",
     "FUNCTION_PLACE",
+    "FUNCTION_ENTRY",
     "SET_STRING",
     "SYSTEM_ERROR",
     "GONE",
@@ -57,6 +60,16 @@ def add_unsized(kinds: Iterable[type]) -> None:
             if _classes[place] in (0, id(kind)):
                 _classes[place] = id(kind)
                 break
+
+
+def entry_place() -> int:
+    """Where Python's functions keep the vectorcall function that they are called by; 0 if it is not found."""
+    place = ctypes.c_ssize_t.from_address(id(FunctionType) + TP_VECTORCALL_OFFSET).value
+    known = getattr(ctypes.pythonapi, "_PyFunction_Vectorcall", None)
+    if known is None or not 0 < place <= FunctionType.__basicsize__ - 8:
+        return 0
+    entry = ctypes.c_void_p.from_address(id(entry_place) + place).value
+    return place if entry == ctypes.cast(known, ctypes.c_void_p).value else 0
 
 
 @lru_cache(maxsize=1)
@@ -80,6 +93,7 @@ def table() -> array[int]:
         "DICT_TYPE": id(dict),
         "SLOW_PLACE": SLOW_OFFSET,
         "FUNCTION_PLACE": FUNCTION_OFFSET,
+        "FUNCTION_ENTRY": entry_place(),
         "SET_STRING": c_function("PyErr_SetString"),
         "SYSTEM_ERROR": id(SystemError),
         "GONE": ctypes.addressof(_gone),

@@ -40,7 +40,7 @@ GROWTH: Final = 4  # times the one before it, and still count in full: the clock
 @lru_cache(maxsize=1)
 def address() -> int:
     """Where the code is, a vectorcall function; 0 if there is none for this process."""
-    if not machine.OWN_LINKER or "free-threading" in sys.version or not _is_known():
+    if not machine.OWN_LINKER or "free-threading" in sys.version or not _is_known() or not argument_sizes.entry_place():
         return 0
     libc = ctypes.CDLL(None)
     libc.mmap.restype = ctypes.c_void_p
@@ -74,12 +74,13 @@ def _is_known() -> bool:
 
 def sources() -> tuple[Source, ...]:
     """What the code is made of; the gate is `first`, and the first function."""
-    constants = {
+    constants: dict[str, int | str] = {
         **argument_sizes.SIZES.constants,
         "SAMPLE": SAMPLE,
         "SHORT": SHORT,
         "SUDDEN": SUDDEN,
         "GROWTH": GROWTH,
+        "CONVENTION": "preserve_mostcc ",
         "ARGUMENTS": (1 << 63) - 1,  # the flag of vectorcalls is off
         **{name[1:].upper(): VECTORCALL_OFFSET + 8 + 8 * place for place, name in enumerate(ENTRY_WORDS)},
     }
@@ -89,28 +90,43 @@ def sources() -> tuple[Source, ...]:
 _CODE: Final = """
 def first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     table = self.TABLE.ptr
-    function = (self + table.FUNCTION_PLACE.i64).ptr
-    if (self.LEFT.i64 <= 0) | (atomic_load(table.OPEN_BLOCKS.ptr.i64, "monotonic") != 0) | (function == null):
+    if (self.LEFT.i64 <= 0) | (atomic_load(table.OPEN_BLOCKS.ptr.i64, "monotonic") != 0):
         return pass_on(self, table, arguments, nargsf, names)
-    count = nargsf & ARGUMENTS
+    unsized = table.UNSIZED.ptr
+    place = arguments
+    end = arguments + 8 * (nargsf & ARGUMENTS)
     if names != null:
-        count += names.SIZE.i64
-    k = 0
-    while k < count:
-        if ugt(size_of(table, arguments.ptr[k]), self.LARGEST.i64):
-            return pass_on(self, table, arguments, nargsf, names)
-        k += 1
+        end += 8 * names.SIZE.i64
+    while place != end:
+        kind = place.ptr.TYPE.ptr
+        if unsized.ptr[(i64(kind) * HASH) >> HASH_SHIFT] != kind:
+            if is_large(table, place.ptr, self.LARGEST.i64):
+                return pass_on(self, table, arguments, nargsf, names)
+        place += 8
     until = self.UNTIMED.i64
-    if until > 0:
-        self.UNTIMED.i64 = until - 1
-        self.LEFT.i64 = self.LEFT.i64 - self.ESTIMATE.i64
-        table.BOOKED.ptr.i64 = table.BOOKED.ptr.i64 + self.ESTIMATE.i64
-        return table.VECTORCALL.ptr.ptr(function, arguments, nargsf, names)
-    return timed(self, table, function, arguments, nargsf, names)
+    if until <= 0:
+        return timed(self, table, arguments, nargsf, names)
+    self.UNTIMED.i64 = until - 1
+    estimate = self.ESTIMATE.i64
+    self.LEFT.i64 = self.LEFT.i64 - estimate
+    table.BOOKED.ptr.i64 = table.BOOKED.ptr.i64 + estimate
+    function = (self + table.FUNCTION_PLACE.i64).ptr
+    if function == null:
+        return pass_on(self, table, arguments, nargsf, names)
+    return (function + table.FUNCTION_ENTRY.i64).ptr.ptr(function, arguments, nargsf, names)
 
-# The call is Python's, and its time is booked. (By itself, as `first` needs no place on the stack then.)
+# (What follows is by itself, so that `first` keeps nothing on the stack.)
+@CONVENTION
 @internal.noinline
-def timed(self: ptr, table: ptr, function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+def is_large(table: ptr, value: ptr, largest: i64) -> i1:
+    return ugt(size_of(table, value), largest)
+
+# The call is Python's, and its time is booked.
+@internal.noinline
+def timed(self: ptr, table: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    function = (self + table.FUNCTION_PLACE.i64).ptr
+    if function == null:
+        return pass_on(self, table, arguments, nargsf, names)
     booked = table.BOOKED.ptr
     before = booked.i64
     start = time_now(table)
