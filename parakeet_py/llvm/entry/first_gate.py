@@ -31,8 +31,8 @@ from parakeet_py.llvm.entry.callable_type import ENTRY_WORDS, VECTORCALL_OFFSET
 from parakeet_py.llvm.entry.first_gate_code import X86_64
 from parakeet_py.llvm.runtime.object_layout import Layout
 
-SAMPLE: Final = 16  # short calls of which one is measured
-SHORT: Final = 10_000  # ns
+SPAN: Final = 16_000  # ns of short calls of which one is measured
+MOST: Final = 63  # of them that are not
 SUDDEN: Final = 100_000  # ns by which a call may take longer than
 GROWTH: Final = 4  # times the one before it, and still count in full: the clock goes on while others have the CPU
 
@@ -76,8 +76,8 @@ def sources() -> tuple[Source, ...]:
     """What the code is made of; the gate is `first`, and the first function."""
     constants: dict[str, int | str] = {
         **argument_sizes.SIZES.constants,
-        "SAMPLE": SAMPLE,
-        "SHORT": SHORT,
+        "SPAN": SPAN,
+        "MOST": MOST,
         "SUDDEN": SUDDEN,
         "GROWTH": GROWTH,
         "CONVENTION": "preserve_mostcc ",
@@ -139,7 +139,7 @@ def timed(self: ptr, table: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr
         own = smin(own, SUDDEN + GROWTH * estimate)
     self.ESTIMATE.i64 = own
     self.LEFT.i64 = self.LEFT.i64 - own
-    self.UNTIMED.i64 = SAMPLE - 1 if own < SHORT else 0
+    self.UNTIMED.i64 = smin(SPAN // smax(own, 1), MOST)
     return result
 
 # The call is for what stands behind; while the instance is being freed, there is no such thing.

@@ -94,7 +94,7 @@ def test_it_keeps_account() -> None:
             break
         call(1)
     left, untimed = call._left, call._untimed
-    assert untimed == first_gate.SAMPLE - 1 and 0 < call._estimate < first_gate.SHORT
+    assert 0 < untimed == min(first_gate.SPAN // call._estimate, first_gate.MOST)
     for _ in range(untimed):
         call(1)
     assert call._untimed == 0 and left - call._left == untimed * call._estimate
