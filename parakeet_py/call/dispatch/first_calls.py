@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parakeet_py.base.config import environment, open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
-from parakeet_py.call.pricing import COMPILER, CodeSize, compile_cost, evaluates, size_of, size_of_code
+from parakeet_py.call.pricing import COMPILER, MOST, CodeSize, compile_cost, evaluates, size_of, size_of_code
 from parakeet_py.llvm.entry import argument_sizes, first_gate
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import install
@@ -71,7 +71,8 @@ def prepare(instance: Any, for_ever: bool = False) -> None:
     global _first_gate
     instance._left = BUDGET
     if for_ever:
-        instance._left, instance._largest = 2**62, -1  # without a sign, nothing is larger
+        instance._left = 2**62
+        instance._largest = instance._largest_int = -1  # without a sign, nothing is larger
     if _first_gate is None:
         entry = first_gate.address()
         _first_gate = (argument_sizes.address(), entry) if entry else (0, 0)
@@ -219,6 +220,8 @@ class FirstCalls:
     def take_up_to(self, largest: int) -> None:
         """Take calls with arguments of this size without a further look at it."""
         self.largest = self.instance._largest = max(self.largest, largest)
+        no_loops = self.size is not None and not self.size.loops  # how large ints are does not matter then
+        self.instance._largest_int = MOST if no_loops else self.largest
         if self.gate is not None:
             self.gate.largest = self.largest
 

@@ -126,7 +126,7 @@ def magnitude(table: ptr, number: ptr) -> i64:
     overflow.i32 = 0
     value = table.AS_INT64.ptr.i64(number, overflow)
     if overflow.i32 != 0:
-        return LARGEST_INT
+        return ANY_INT
     return -value if value < 0 else value
 
 # The size of an argument; -1 if its class is not known.
@@ -159,7 +159,7 @@ def time_now(table: ptr) -> i64:
         "HASH": HASH - 2**64,
         "HASH_SHIFT": 64 - HASH_BITS,
         "PROBES": PROBES,
-        "LARGEST_INT": 2**63 - 1,
+        "ANY_INT": 2**63 - 1,
         "MONOTONIC": MONOTONIC,
         **{name: 8 * place for place, name in enumerate(_WORDS)},
         **{name: getattr(Layout, name) for name in ("TYPE", "NDIM", "DIMS", "SIZE")},

@@ -47,11 +47,11 @@ from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.signature.small_arguments import SIZED, SMALL, are_small, unsized
 
 VECTORCALL_OFFSET: Final = object.__basicsize__
-ENTRY_WORDS: Final = ("_table", "_left", "_largest", "_untimed", "_estimate")
+ENTRY_WORDS: Final = ("_table", "_left", "_largest", "_largest_int", "_untimed", "_estimate")
 """Words behind the vectorcall pointer: attributes that are ints, which machine code reads and writes, too.
 
 The table that `first_gate` needs; nanoseconds that calls may take in Python before something is decided; the size of
-their arguments at most; how many pass before one is timed; and nanoseconds of each.
+their arguments at most, but of ints, and of these; how many pass before one is timed; and nanoseconds of each.
 """
 TP_FLAGS: Final = 168  # offset of tp_flags in PyTypeObject
 _TP_CALL: Final = 128  # offset of tp_call
@@ -197,7 +197,7 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
         self._function = function
         self._slow: Callable[..., Any] = function if slow is None else slow
-        self._largest = SMALL
+        self._largest = self._largest_int = SMALL
         self._complete: Any = None  # what `_dispatcher` is made of when it is first asked for
         self._calls: Any = None  # what takes the first calls, once there are any
         self._first: object = None  # the first gate, if it asks for itself there

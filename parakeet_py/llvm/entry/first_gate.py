@@ -1,8 +1,8 @@
 """The gate that accelerated functions begin with: Python runs the call, at some nanoseconds more than it takes.
 
 Most functions of a program are called a few times, and no machine code is ever made for them. Their calls enter this
-gate, which calls the plain function and keeps account of what that takes in words of the instance (`_left`, `_largest`,
-`_untimed`, `_estimate` of `callable_type`). It lets a call pass to `_slow` when nothing is left, an `options` block is
+gate, which calls the plain function and keeps account of what that takes in words of the instance (`ENTRY_WORDS` of
+`callable_type`). It lets a call pass to `_slow` when nothing is left, an `options` block is
 open, or an argument is larger than `_largest` or of a class that is not known.
 
 Its code has to be there before the first call. To compile it takes 30 ms, and to load it from the disk cache 15, most
@@ -100,7 +100,7 @@ def first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     while place != end:
         kind = place.ptr.TYPE.ptr
         if unsized.ptr[(i64(kind) * HASH) >> HASH_SHIFT] != kind:
-            if is_large(table, place.ptr, self.LARGEST.i64):
+            if is_large(table, place.ptr, self):
                 return pass_on(self, table, arguments, nargsf, names)
         place += 8
     until = self.UNTIMED.i64
@@ -118,8 +118,10 @@ def first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
 # (What follows is by itself, so that `first` keeps nothing on the stack.)
 @CONVENTION
 @internal.noinline
-def is_large(table: ptr, value: ptr, largest: i64) -> i1:
-    return ugt(size_of(table, value), largest)
+def is_large(table: ptr, value: ptr, self: ptr) -> i1:
+    if value.TYPE.ptr == table.INT_TYPE.ptr:
+        return ugt(magnitude(table, value), self.LARGEST_INT.i64)
+    return ugt(size_of(table, value), self.LARGEST.i64)
 
 # The call is Python's, and its time is booked.
 @internal.noinline

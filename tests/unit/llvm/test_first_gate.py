@@ -70,8 +70,10 @@ def test_small_calls_are_pythons() -> None:
     for large in (SMALL + 1, -SMALL - 1, 2**70, -(2**63), np.ones(SMALL + 1), [0] * (SMALL + 1), Other()):
         assert call(large) == call(1.0, k=large) == "passed"
     assert len(passed) == 14 and passed[1] == ((1.0,), {"k": SMALL + 1})
+    call._largest_int = 2**62
+    assert call(SMALL + 1) == ((SMALL + 1,), {}) and call(2**70) == call([0] * (SMALL + 1)) == "passed"
     call._largest = 2**62
-    assert call(SMALL + 1) == ((SMALL + 1,), {}) and call(2**70) == "passed"
+    assert call([0] * 99) == (([0] * 99,), {})
     add_unsized([Other])
     assert call(Other()) != "passed"
 
@@ -156,3 +158,14 @@ def test_a_call_while_it_is_being_freed() -> None:
     holding(Late())
     gc.collect()
     assert isinstance(Late.seen, tuple | SystemError)
+
+
+def test_large_ints_pass_by_where_no_loop_counts_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parakeet_py.call.dispatch.first_calls.COMPILER", "not imported")
+    added: Any = accelerate(when="pays")(lambda n, x: x + n)
+    counted: Any = accelerate(when="pays")(lambda n: [k for k in range(n % 10)])
+    for _ in range(3):
+        assert added(10**12, 1) == 10**12 + 1 and counted(10**3 + 2) == [0, 1]
+    assert added._largest_int == 2**63 - 1 and SMALL < counted._largest_int < 10**9
+    calls = added._calls.calls
+    assert added(10**15, 1.0) == 1e15 + 1 and added._calls.calls == calls
