@@ -223,7 +223,10 @@ class Account:
             return None
         if not gates_pay() and not self.is_deep:
             if self.first is not None and not self.compiled:
-                self.first.largest = max(self.first.largest, self.largest(), size)
+                values = (*args, *kwargs.values())
+                ints = size_of([value for value in values if type(value) is int])
+                others = size_of([value for value in values if type(value) is not int])
+                self.first.take_up_to(max(self.largest(), others, size if size > ints else 0), ints)
                 if self.first not in self.gates:
                     self.gates.append(self.first)
                 self.share_budget()

@@ -46,6 +46,7 @@ SAMPLE: Final = 16  # short calls of which one is timed
 SHORT: Final = 200_000  # ns
 SUDDEN: Final = 100_000  # ns by which a call may take longer than
 MOST_WAITING: Final = 20  # times the CPU's time that is taken to have been waited for, at most
+SLACK: Final = 16  # times the price that calls may cost with the largest array and the largest int that are taken
 GROWTH: Final = 4  # times the one before it, and still count in full
 
 completing = threading.Lock()  # held while a function gets its dispatcher, or its first gate
@@ -212,16 +213,20 @@ class FirstCalls:
             return False
         self.cheap += 1
         if self.cheap % FEW == 0:  # to ask for each takes as long as many a call
-            largest = size_of(values)
-            if self.size.cost(values, largest) < price:  # also where it is an array that is as large
-                self.take_up_to(largest)
+            ints = size_of([value for value in values if type(value) is int])
+            largest = size_of([value for value in values if type(value) is not int])
+            if self.size.cost(values, max(ints, largest)) < price:  # also where it is an array that is as large
+                self.take_up_to(max(ints, largest))
+            elif self.size.cost_of(ints, self.largest) < SLACK * price:
+                self.take_up_to(0, ints)
         return True
 
-    def take_up_to(self, largest: int) -> None:
-        """Take calls with arguments of this size without a further look at it."""
-        self.largest = self.instance._largest = max(self.largest, largest)
+    def take_up_to(self, largest: int, ints: int = 0) -> None:
+        """Take calls with arguments of this size without a further look at it, and with `ints` that are larger."""
+        instance = self.instance
+        self.largest = instance._largest = max(self.largest, largest)
         no_loops = self.size is not None and not self.size.loops  # how large ints are does not matter then
-        self.instance._largest_int = MOST if no_loops else self.largest
+        instance._largest_int = MOST if no_loops else max(instance._largest_int, self.largest, ints)
         if self.gate is not None:
             self.gate.largest = self.largest
 
