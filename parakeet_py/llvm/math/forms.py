@@ -9,6 +9,7 @@ from __future__ import annotations
 from parakeet_py.llvm.codegen.builder import PURE, FunctionText, ModuleText
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.math import kernels
+from parakeet_py.llvm.math.inverse import acos, asin
 from parakeet_py.llvm.math.kernels import SINGLE, Kernel, Result
 from parakeet_py.llvm.math.lanes import Lanes
 from parakeet_py.llvm.math.names import BITS, symbol
@@ -16,7 +17,13 @@ from parakeet_py.llvm.math.powers import hypot, power
 
 __all__ = ["KERNELS", "define", "lane_counts", "library_ir", "supported"]
 
-KERNELS: dict[str, tuple[Kernel, int]] = {**kernels.KERNELS, "pow": (power, 2), "hypot": (hypot, 2)}
+KERNELS: dict[str, tuple[Kernel, int]] = {
+    **kernels.KERNELS,
+    "asin": (asin, 1),
+    "acos": (acos, 1),
+    "pow": (power, 2),
+    "hypot": (hypot, 2),
+}
 _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 

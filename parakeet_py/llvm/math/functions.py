@@ -5,7 +5,7 @@ places to take a function from:
 
 - our own library (`library`), whose scalar form has the same bits as every lane of the vector forms;
 - glibc's libmvec. An array's elements must not differ in the last bit by where they stand in it, so the scalar call
-  that runs in a loop's remainder is lane 0 of the very version that runs in its body: a small function (`@pk.asin`)
+  that runs in a loop's remainder is lane 0 of the very version that runs in its body: a small function (`@pk.asinh`)
   that is never inlined, because the vectorizer has to see the call;
 - the C library, one element at a time.
 
@@ -26,7 +26,7 @@ from parakeet_py.typed_ir.ir import FLOAT_UNARY
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
 _VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
 _BETTER_OWN = {
-    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "erf", "pow", "hypot"}),
+    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "erf", "pow", "hypot"}),
     "float32": frozenset({"exp", "log", "erf", "pow", "hypot"}),
 }
 _BETTER_INLINE = frozenset({"gamma"})  # glibc's errors reach 6 units, and it takes three times as long
