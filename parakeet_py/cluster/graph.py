@@ -22,6 +22,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from parakeet_py.base.errors import ParakeetError
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.cluster.fusion import fused
+from parakeet_py.cluster.worker import resident
 from parakeet_py.cluster.worker.given_up import GivenUp, passed_on, tried
 from parakeet_py.cluster.worker.tasks import cut
 
@@ -180,6 +181,10 @@ class Graph:
         self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
         with put_off():
             self.tasks = fused(self.tasks, shown, self.apart, self.small, self.trivial)
+        for key in shown:
+            task = self.tasks.get(key)
+            if isinstance(task, Task):  # workers may have it on a device
+                self.tasks[key] = Task(key, resident.shown, task.func, *task.args, **task.kwargs)
         needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
         layers: dict[str, dict[Any, Any]] = {}
         for keys, _, _ in wanted:

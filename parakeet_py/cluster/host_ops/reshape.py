@@ -99,7 +99,8 @@ def _fill(call: Any, source: LazyArray, target: Root) -> None:
         root = _in_rows(call, source, axis)
     size = root.size // rows if rows else 0
     flat = [bound * size for bound in (root.bounds[axis] if axis >= 0 else [0, 1])]
-    keys = [root.keys.get(place) for place in sorted(root.keys)]
+    places = [tuple(number if at == axis else 0 for at in range(len(root.shape))) for number in range(len(flat) - 1)]
+    keys = [root.keys.get(place) for place in places]
     own_axis, own_rows = _rows(target.shape)
     own = target.size // own_rows
     bounds = sorted({(bound + own // 2) // own for bound in flat})
@@ -117,7 +118,9 @@ def _fill(call: Any, source: LazyArray, target: Root) -> None:
         pieces, refs = [], []
         for (first, last), key in zip(itertools.pairwise(flat), keys, strict=True):
             start, stop = max(lo * own, first), min(hi * own, last)
-            if start < stop and key is not None:
+            if start < stop:
+                if key is None:  # never stored to
+                    key = call.graph.add((f"{prefix}-new", *place, first), tasks.fresh, (last - first,), target.dtype)
                 pieces.append((start - first, stop - first))
                 refs.append(TaskRef(key))
         nbytes = math.prod(shape) * target.itemsize

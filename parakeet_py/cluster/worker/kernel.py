@@ -6,18 +6,26 @@ worker whose machine, Python or package differs compiles the function anew.
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from parakeet_py.base.config import Config
 from parakeet_py.base.config import current as settings
-from parakeet_py.base.errors import ParakeetError
+from parakeet_py.base.errors import ParakeetError, UnsupportedError
+from parakeet_py.cluster.worker import resident
 from parakeet_py.hybrid.plan.host_parts import HostPart, MachineCode
 from parakeet_py.llvm.engine import disk_cache
 from parakeet_py.typed_ir.ir import Function
+
+if TYPE_CHECKING:
+    from parakeet_py.cluster.worker.buffers import WindowSpec
+    from parakeet_py.cluster.worker.tasks import Arguments
 
 FORMAT = 4  # of what travels
 MOST = 4096  # kernels that a process keeps
@@ -37,6 +45,7 @@ class Kernel:
         self._part: tuple[Function, Config, MachineCode | None] | None = (function, config, None)
         self.together, self.identity = together, identity
         self._native: HostPart | None = None
+        self._kernels: Any = None  # False: the CPU alone can run it
         self._origin = FORMAT, package_key()
         self._packed: bytes | None = None
         self._lock = threading.Lock()
@@ -53,6 +62,37 @@ class Kernel:
                     function, config, code = self._unpacked()
                     self._native = HostPart(function, config, code)
         return self._native
+
+    def on_device(
+        self,
+        device: Any,
+        common: Arguments,
+        los: tuple[int, ...],
+        counts: tuple[int, ...],
+        windows: Sequence[WindowSpec],
+        values: Sequence[Any],
+    ) -> list[Any] | None:
+        """What the part makes as kernels, see `resident.DevicePart`; None if it is one for the CPU."""
+        size = sum(np.dtype(spec.dtype).itemsize * math.prod(hi - lo for lo, hi in spec.box) for spec in windows)
+        size += sum(np.dtype(dtype).itemsize * math.prod(counts) for dtype in common.filled)
+        if size < resident.LEAST:
+            return None
+        with self._lock:
+            if self._kernels is None:
+                function, config, _ = self._unpacked()
+                try:
+                    self._kernels = resident.DevicePart(function, config)
+                except UnsupportedError:
+                    self._kernels = False
+        if self._kernels is False:
+            return None
+        from parakeet_py.hybrid.devices.device import DeviceMemoryError
+
+        try:
+            found: list[Any] = self._kernels.run(device, common, los, counts, windows, self.together, values)
+        except DeviceMemoryError:
+            return None
+        return found
 
     def _unpacked(self) -> tuple[Function, Config, MachineCode | None]:
         """The part, and its machine code if that has come from a process on such a machine.
@@ -109,6 +149,7 @@ def _arrived(version: int, package: str, together: bool, identity: str, packed: 
             return _here[known]
         kernel = Kernel.__new__(Kernel)
         kernel._part, kernel._native, kernel._packed, kernel._lock = None, None, packed, threading.Lock()
+        kernel._kernels = None
         kernel._origin = version, package
         kernel.together, kernel.identity = together, identity
         if len(_here) >= MOST:

@@ -16,6 +16,7 @@ from parakeet_py.cluster.worker.buffers import (
     window,
 )
 from parakeet_py.cluster.worker.kernel import Kernel
+from parakeet_py.cluster.worker.resident import device_here, on_host
 from parakeet_py.hybrid.plan.host_memory import empty
 
 
@@ -69,6 +70,11 @@ def run_part(
     *values: Any,
 ) -> Any:
     """A part over one block: the arrays that it fills, its results, and the windows that it stores into, in order."""
+    device = device_here()
+    if device is not None:
+        found = kernel.on_device(device, common, los, counts, windows, values)
+        if found is not None:
+            return found[0] if len(found) == 1 else tuple(found)
     buffers = [window(spec, values, kernel.together) for spec in windows]
     filled = [empty(counts, dtype) for dtype in common.filled]
     free = [
@@ -92,7 +98,7 @@ def take(value: Any, place: int) -> Any:
 
 def cut(value: Any, bounds: tuple[tuple[int, int], ...]) -> Any:
     """A slice of a chunk, for another one's window."""
-    return np.asarray(value)[tuple(slice(lo, hi) for lo, hi in bounds)]
+    return np.asarray(value[tuple(slice(lo, hi) for lo, hi in bounds)])
 
 
 def assembled(spec: WindowSpec, *values: Any) -> Any:
@@ -120,12 +126,13 @@ def _several(value: Any, count: int) -> list[Any]:
 
 
 def _rows(value: Any) -> Any:
+    value = on_host(value)
     return np.ascontiguousarray(value) if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def scanned_after(kernel: Kernel, count: int, block: Any, *before: Any) -> Any:
     """A scanned block (its arrays, then its totals) with the totals of the blocks before it taken in."""
-    arrays = [*block[:count]]
+    arrays = [on_host(one) for one in block[:count]]
     if before:
         filled = [empty(one.shape, one.dtype) for one in arrays]
         totals = _several(before[0], count)
@@ -175,8 +182,8 @@ def stored(spec: WindowSpec, slot: ViewSlot, given: WindowSpec, *values: Any) ->
 
 def added(*values: Any) -> Any:
     """Blocks of products, added in order."""
-    total = values[0] + values[1]
-    for value in values[2:]:
+    total = on_host(values[0]) + on_host(values[1])
+    for value in map(on_host, values[2:]):
         total += value
     return total
 

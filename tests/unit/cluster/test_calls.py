@@ -398,6 +398,19 @@ def test_empty_chunks() -> None:
     assert same(fast(x), far(V))
 
 
+def test_arrays_with_empty_chunks_in_other_forms() -> None:
+    def counted_by(x: Any, centres: Any) -> Any:
+        labels = ((x[:, None, :] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
+        sums, counts = np.zeros_like(centres), np.zeros(len(centres))
+        np.add.at(sums, labels, x)
+        np.add.at(counts, labels, 1)
+        return (sums / np.maximum(counts, 1)[:, None]).reshape(-1)
+
+    x, centres = in_chunks(X[:, :3], ((20, 0, 40), (0, 3))), in_chunks(X[:4, :3], ((0, 3, 1, 0), (1, 0, 1, 1)))
+    found = accelerate(when="now", strict=True)(counted_by)(x, centres)
+    np.testing.assert_allclose(found, counted_by(X[:, :3], X[:4, :3]))
+
+
 def test_chunks_that_do_not_fit() -> None:
     x, y = in_chunks(X, ((7, 1, 1, 51), (37,))), in_chunks(X[::-1].copy(), ((20, 40), (30, 7)))
     assert same(accelerate(when="now", strict=True)(lambda x, y: x + y * 2)(x, y), X + X[::-1] * 2)

@@ -159,6 +159,78 @@ def test_data_on_disk(client: Any, tmp_path: Path) -> None:
     assert np.array_equal(da.from_zarr(target).compute(), steps_of_heat(X, 2))
 
 
+def on_devices(names: str) -> None:
+    """Let a worker's parts run on a device, and count them, and the chunks that they find there."""
+    import os
+
+    from parakeet_py.cluster.worker import resident
+
+    os.environ["PARAKEET_DEVICES"] = names
+    resident.LEAST, resident.parts, resident.found = 0, 0, 0  # type: ignore[attr-defined]
+    run, there = resident.DevicePart.run, resident._there
+    if hasattr(run, "__wrapped__"):
+        return
+
+    def counted(*args: Any) -> Any:
+        resident.parts += 1  # type: ignore[attr-defined]
+        return run(*args)
+
+    def seen(device: Any, value: Any) -> Any:
+        found = there(device, value)
+        resident.found += found is not None  # type: ignore[attr-defined]
+        return found
+
+    counted.__wrapped__ = run  # type: ignore[attr-defined]
+    resident.DevicePart.run, resident._there = counted, seen  # type: ignore[method-assign]
+
+
+def counts_of_parts() -> tuple[int, int]:
+    from parakeet_py.cluster.worker import resident
+
+    return resident.parts, resident.found  # type: ignore[attr-defined]
+
+
+def sums_of(x, keys):
+    found = np.zeros(8)
+    np.add.at(found, keys, x[:, 0])
+    return found, np.cumsum(x[:, 1]), x[:, 2][x[:, 2] > 0.5], x.max()
+
+
+def test_parts_run_on_the_devices_of_workers_and_chunks_stay_there(client: Any) -> None:
+    keys = np.arange(80) % 8
+    client.run(on_devices, "emulated")
+    try:
+        for function, args in ((standardized, (X,)), (steps_of_heat, (X, 2)), (sums_of, (X, keys))):
+            lazy = [da.from_array(arg, chunks=40) if isinstance(arg, np.ndarray) else arg for arg in args]
+            given = accelerate(when="now", strict=True)(function)(*lazy)
+            want = function(*args)
+            several = given if isinstance(want, tuple) else (given,)
+            for found, expected in zip(
+                dask.compute(*several), want if isinstance(want, tuple) else (want,), strict=True
+            ):
+                assert type(found) in (np.ndarray, np.float64) and found.dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+        parts, found = zip(*client.run(counts_of_parts).values(), strict=True)
+        assert sum(parts) > 15 and sum(found) > 5
+    finally:
+        client.run(on_devices, "cpu")
+
+
+def test_chunks_on_devices_travel_by_way_of_the_host() -> None:
+    from distributed.protocol import deserialize, serialize
+
+    from parakeet_py import asdevice
+    from parakeet_py.cluster.worker.resident import _register
+
+    _register()
+    for values in (X, X[:0], X[3, 4:5], np.arange(6).reshape(2, 3) > 2):
+        header, frames = serialize(asdevice(values, "emulated"))
+        assert header["serializer"] == "dask"
+        found = deserialize(header, frames)
+        assert type(found) is np.ndarray and found.dtype == values.dtype and np.array_equal(found, values)
+    assert dask.sizeof.sizeof(asdevice(X, "emulated")) == X.nbytes
+
+
 def test_the_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("zarr")
     path = Path(__file__).parents[3] / "examples" / "cluster_kmeans.py"
