@@ -7,6 +7,7 @@ instead (as pickles, made before the call), and nothing is accelerated.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.abc
 import importlib.machinery
@@ -57,30 +58,36 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def replace_functions(module: types.ModuleType, change: Callable[[types.FunctionType], Any]) -> None:
-    """Change what a module defines: its functions, and the functions, static and class methods of its classes.
+    """Change what a module defines: its functions, and the functions, static and class methods and properties of its
+    classes.
 
-    Functions are replaced in dicts and lists of the module and its classes, too: where these were decorated, they would
-    be the same ones there.
+    A function is replaced by one object wherever it stands, in dicts and lists of the module and its classes too: where
+    it was decorated, it would be the same one everywhere.
     """
     replaced: dict[int, Any] = {}
+
+    def changed(function: types.FunctionType) -> Any:
+        if not _is_plain(function):
+            return function
+        if id(function) not in replaced:
+            replaced[id(function)] = change(function)
+        return replaced[id(function)]
+
     containers = []
     for name, value in list(vars(module).items()):
-        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__ and _is_plain(value):
-            replaced[id(value)] = changed = change(value)
-            setattr(module, name, changed)
+        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__:
+            setattr(module, name, changed(value))
         elif type(value) in (dict, list) and not name.startswith("__"):
             containers.append(value)
         elif isinstance(value, type) and value.__module__ == module.__name__:
             for attribute, member in list(vars(value).items()):
                 if type(member) in (dict, list) and not attribute.startswith("__"):
                     containers.append(member)
-                    continue
-                changed = _changed_member(member, change)
-                if changed is not None and attribute not in ("__new__", "__init_subclass__", "__class_getitem__"):
-                    try:
-                        setattr(value, attribute, changed)
-                    except (AttributeError, TypeError):
-                        continue
+                elif attribute not in ("__new__", "__init_subclass__", "__class_getitem__"):
+                    new = _changed_member(member, changed)
+                    if new is not member:
+                        with contextlib.suppress(AttributeError, TypeError):
+                            setattr(value, attribute, new)
     for container in containers:
         if len(container) <= MANY:
             for key, item in list(container.items() if isinstance(container, dict) else enumerate(container)):
@@ -88,12 +95,17 @@ def replace_functions(module: types.ModuleType, change: Callable[[types.Function
                     container[key] = replaced[id(item)]
 
 
-def _changed_member(member: Any, change: Callable[[types.FunctionType], Any]) -> Any:
+def _changed_member(member: Any, changed: Callable[[types.FunctionType], Any]) -> Any:
     if isinstance(member, types.FunctionType):
-        return change(member) if _is_plain(member) else None
+        return changed(member)
     if isinstance(member, staticmethod | classmethod) and isinstance(member.__func__, types.FunctionType):
-        return type(member)(change(member.__func__)) if _is_plain(member.__func__) else None
-    return None
+        new = changed(member.__func__)
+        return member if new is member.__func__ else type(member)(new)
+    if type(member) is property:
+        old = member.fget, member.fset, member.fdel
+        made = [changed(one) if isinstance(one, types.FunctionType) else one for one in old]
+        return member if tuple(made) == old else property(*made, member.__doc__)
+    return member
 
 
 def _is_plain(function: types.FunctionType) -> bool:

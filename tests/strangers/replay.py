@@ -40,6 +40,7 @@ def replay(path: Path) -> dict[str, Any] | None:
         owner = getattr(owner, part)
     plain = vars(owner).get(name.split(".")[-1])
     plain = getattr(plain, "__func__", plain)
+    plain = plain.fget if type(plain) is property else plain
     if not callable(plain) or not hasattr(plain, "__code__"):
         return None
     fast = accelerate(plain)
