@@ -2,7 +2,8 @@
 
 Both come from the function's bytecode, which is there already: reading it takes a tenth of a millisecond, once. An
 instruction costs `INSTRUCTION` ns, in a loop as many times as the loop may turn: as often as the longest axis, list or
-int among the arguments says, in nested loops a power of that. An operator or call of a loop body works on as many
+int among the arguments says, in nested loops a power of that. Ints say it only where something counts to them (`while`,
+`range`, arrays of so many elements), and a dict or set is gone through by one loop alone. An operator or call of a loop body works on as many
 elements as the largest array among the arguments has; where indices add axes (`x[:, None] - y`), as many as all extents
 of the arguments come to together. Python functions that are found under global names, and nested functions, count as
 part of the function.
@@ -38,10 +39,16 @@ SHARE: Final = 0.1  # of the process's time that compiling may take without any 
 FREE: Final = 0.1e9  # ns that it may take besides
 MAX_LEVELS: Final = 3  # of calls that are looked into
 MAX_DEPTH: Final = 4  # of loops; deeper ones count as this deep
-MOST: Final = 2**63 - 1  # turns of a loop; an int may be too large for a float
+MOST: Final = 2**63 - 1
 BEGUN: Final = time.perf_counter_ns() - time.process_time_ns()  # when the process has begun, about
 _UNKNOWN: Final = object()
 _EVALUATING: Final = frozenset(("eval", "exec"))
+_LONGEST: Final = 2**40  # turns of a loop that Python could end on the same day; larger ints stand for something else
+# What gives as many items as an int says, by the names that it usually has.
+_COUNTING: Final = frozenset(
+    "range arange linspace zeros ones empty full eye identity tri repeat tile islice count product permutations "
+    "combinations random rand randn randint integers normal uniform standard_normal choice choices sample".split()
+)
 _OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
 
 
@@ -54,11 +61,13 @@ class CodeSize:
     instructions, operators : how many there are in no loop, in one, in one within another, ...; operators and calls
     added_axes : the places at which indices add axes, for each kind of index that does: {(1,), (0,)} for
         `x[:, None] - y[None]`
+    counts : may some loop turn as often as an int says?
     """
 
     instructions: tuple[int, ...]
     operators: tuple[int, ...]
     added_axes: frozenset[tuple[int, ...]] = frozenset()
+    counts: bool = True
 
     @property
     def total(self) -> int:
@@ -72,11 +81,11 @@ class CodeSize:
     def cost(self, values: Sequence[Any], least: int = 0) -> float:
         """Nanoseconds of a call in Python, at most for ordinary code; of one whose arrays have at `least` so many
         elements."""
-        turns, elements = _extents(values)
+        turns, elements, once = _extents(values, self.counts)
         elements = max(elements, least)
         if not self.added_axes:
-            return self.cost_of(turns, elements)
-        return self.cost_of(turns, max(elements, self._broadcast(values), float(least) ** 2))
+            return self.cost_of(turns, elements, once)
+        return self.cost_of(turns, max(elements, self._broadcast(values), float(least) ** 2), once)
 
     def _broadcast(self, values: Sequence[Any]) -> float:
         """The elements of an array that has all axes of the arguments, those of equal length once for each argument
@@ -96,32 +105,38 @@ class CodeSize:
             size *= 2
         return size
 
-    def cost_of(self, turns: int, elements: float) -> float:
-        """Nanoseconds of a call whose loops turn so often, with so many elements in the largest array."""
+    def cost_of(self, turns: int, elements: float, once: int = 1) -> float:
+        """Nanoseconds of a call whose loops turn so often, with so many elements in the largest array; of loops in each
+        other one turns as often as `once` says, if that is more."""
         found, times = 0.0, 1.0
         each = (FAR_ELEMENT if elements > FAR else ELEMENT) * elements
         for instructions, operators in zip(self.instructions, self.operators, strict=True):
             found += times * (INSTRUCTION * instructions + each * operators)
-            times *= turns
+            times *= turns if times > 1 else max(turns, once)
         return found
 
 
-def _extents(values: Sequence[Any]) -> tuple[int, int]:
-    """How often loops turn at most, by these arguments, and how many elements the largest array has."""
-    turns, elements = 1, 0
+def _extents(values: Sequence[Any], counts: bool) -> tuple[int, int, int]:
+    """How often loops turn at most, by these arguments, to which they may count; how many elements the largest array
+    has; and how often one loop turns at most."""
+    turns, elements, once = 1, 0, 1
     for value in values:
         kind = type(value)
         if kind in ARRAYS:
             turns = max(turns, *value.shape, 1)
             elements = max(elements, value.size)
         elif kind is int or (isinstance(value, np.integer) and kind is not np.timedelta64):
-            turns = max(turns, min(abs(int(value)), MOST))
-        elif kind in (list, tuple, dict, set, str, range):
+            number = abs(int(value))
+            if counts and number <= _LONGEST:
+                turns = max(turns, number)
+        elif kind in (dict, set):
+            once = max(once, len(value))
+        elif kind in (list, tuple, str, range):
             turns = max(turns, len(value))
             if value and kind in (list, tuple) and type(value[0]) in (np.ndarray, list, tuple):
-                inner = _extents(value[:4])
+                inner = _extents(value[:4], counts)
                 turns, elements = max(turns, inner[0]), max(elements, inner[1])
-    return turns, elements
+    return turns, elements, once
 
 
 def size_of(values: Sequence[Any]) -> int:
@@ -143,16 +158,20 @@ def size_of_code(function: FunctionType) -> CodeSize:
     instructions, operators = [0] * (MAX_DEPTH + 1), [0] * (MAX_DEPTH + 1)
     seen: set[CodeType] = set()
     added_axes: set[tuple[int, ...]] = set()
+    counts = False
 
     def add(code: CodeType, namespace: dict[str, Any], around: int, level: int) -> None:
         if code in seen:
             return
+        nonlocal counts
         seen.add(code)
         listed = list(dis.get_instructions(code))
         added_axes.update(_added_axes(listed))
         loops = [
             (int(one.argval), one.offset) for one in listed if "JUMP_BACKWARD" in one.opname and one.argval is not None
         ]
+        items = {one.offset for one in listed if one.opname in ("FOR_ITER", "SEND")}
+        counts |= not _COUNTING.isdisjoint(code.co_names) or any(head not in items for head, _ in loops)
         for one in listed:
             inside = len({head for head, end in loops if head <= one.offset <= end})
             depth = min(around + inside, MAX_DEPTH)
@@ -166,7 +185,7 @@ def size_of_code(function: FunctionType) -> CodeSize:
                     add(target.__code__, target.__globals__, depth, level + 1)
 
     add(function.__code__, function.__globals__, 0, 0)
-    return CodeSize(tuple(instructions), tuple(operators), frozenset(added_axes))
+    return CodeSize(tuple(instructions), tuple(operators), frozenset(added_axes), counts)
 
 
 def _added_axes(listed: Sequence[dis.Instruction]) -> Iterator[tuple[int, ...]]:

@@ -225,8 +225,8 @@ class FirstCalls:
         """Take calls with arguments of this size without a further look at it, and with `ints` that are larger."""
         instance = self.instance
         self.largest = instance._largest = max(self.largest, largest)
-        no_loops = self.size is not None and not self.size.loops  # how large ints are does not matter then
-        instance._largest_int = MOST if no_loops else max(instance._largest_int, self.largest, ints)
+        any_int = self.size is not None and not (self.size.loops and self.size.counts)
+        instance._largest_int = MOST if any_int else max(instance._largest_int, self.largest, ints)
         if self.gate is not None:
             self.gate.largest = self.largest
 

@@ -219,7 +219,23 @@ def test_what_is_called_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ints_have_any_size() -> None:
     function = accelerate(when="pays")(lambda n: n + 1)
     assert function(2**2000) == 2**2000 + 1 and function(-(2**2000)) == 1 - 2**2000
-    assert pricing.size_of_code(summed).cost((2**2000,)) > 1e18
+    size = pricing.size_of_code(summed)
+    assert size.cost((2**2000,)) == size.cost((1,)) < size.cost((2**30,))  # no loop turns as often
+
+
+def test_ints_count_where_something_counts_to_them() -> None:
+    def scaled(x: Any, scale: int) -> Any:
+        return [item * scale for item in x]
+
+    def halved(n: int) -> int:
+        while n > 1:
+            n //= 2
+        return n
+
+    sizes = [pricing.size_of_code(each) for each in (scaled, halved, summed)]
+    assert [size.counts for size in sizes] == [False, True, True]
+    assert sizes[0].cost(([1], 10**6)) == sizes[0].cost(([1], 1)) and sizes[1].cost((10**6,)) > 1e6
+    assert sizes[2].cost((dict.fromkeys(range(1000)),)) < 1e3 * sizes[2].cost(([0] * 1000,))
 
 
 # ---- the account -----------------------------------------------------------------------------------------------------
