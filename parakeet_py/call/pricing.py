@@ -3,10 +3,10 @@
 Both come from the function's bytecode, which is there already: reading it takes a tenth of a millisecond, once. An
 instruction costs `INSTRUCTION` ns, in a loop as many times as the loop may turn: as often as the longest axis, list or
 int among the arguments says, in nested loops a power of that. Ints say it only where something counts to them (`while`,
-`range`, arrays of so many elements), and a dict or set is gone through by one loop alone. An operator or call of a loop body works on as many
-elements as the largest array among the arguments has; where indices add axes (`x[:, None] - y`), as many as all extents
-of the arguments come to together. Python functions that are found under global names, and nested functions, count as
-part of the function.
+`range`, arrays of so many elements), and a dict or set is gone through by one loop alone. An operator or call of a loop
+body works on as many elements as the largest array among the arguments has; where indices add axes (`x[:, None] - y`),
+as many as all extents of the arguments come to together. Python functions that are found under global names, and nested
+functions, count as part of the function.
 
 That bounds the cost of ordinary numeric code; code whose loops end by what they compute, or that calls what cannot be
 seen here, may cost more. It only decides where to begin: what calls really take is measured (see `renting`).
@@ -46,8 +46,9 @@ _EVALUATING: Final = frozenset(("eval", "exec"))
 _LONGEST: Final = 2**40  # turns of a loop that Python could end on the same day; larger ints stand for something else
 # What gives as many items as an int says, by the names that it usually has.
 _COUNTING: Final = frozenset(
-    "range arange linspace zeros ones empty full eye identity tri repeat tile islice count product permutations "
-    "combinations random rand randn randint integers normal uniform standard_normal choice choices sample".split()
+    ("range", "arange", "linspace", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "repeat", "tile")
+    + ("islice", "count", "product", "permutations", "combinations", "random", "rand", "randn", "randint", "integers")
+    + ("normal", "uniform", "standard_normal", "choice", "choices", "sample")
 )
 _OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
 
