@@ -45,10 +45,10 @@ _UNKNOWN: Final = object()
 _EVALUATING: Final = frozenset(("eval", "exec"))
 _LONGEST: Final = 2**40  # turns of a loop that Python could end on the same day; larger ints stand for something else
 # What gives as many items as an int says, by the names that it usually has.
-_COUNTING: Final = frozenset(
-    ("range", "arange", "linspace", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "repeat", "tile")
-    + ("islice", "count", "product", "permutations", "combinations", "random", "rand", "randn", "randint", "integers")
-    + ("normal", "uniform", "standard_normal", "choice", "choices", "sample")
+_COUNTING: Final = (
+    {"range", "arange", "linspace", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "repeat", "tile"}
+    | {"islice", "count", "product", "permutations", "combinations", "random", "rand", "randn", "randint", "integers"}
+    | {"normal", "uniform", "standard_normal", "choice", "choices", "sample"}
 )
 _OPERATORS: Final = ("BINARY_", "CALL", "COMPARE_OP", "UNARY_")
 
