@@ -19,8 +19,9 @@ all of its code:
 
 Tools (`sys.setprofile`, `sys.monitoring`) get the events of its beginning and end as ever, and find its frame then.
 
-In other implementations and in versions that are not known, functions stay as they are; so do those with a return that
-is too far from the end to jump there, some hundred instructions, in one step or from return to return.
+A return that is too far from the end to jump there, over a hundred instructions, in one step or from return to return,
+gets room for a longer argument. In other implementations and in versions that are not known, functions stay as they
+are, and so do those of tens of thousands of instructions.
 """
 
 from __future__ import annotations
@@ -33,16 +34,17 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar
 
+from parakeet_py.base.frames.code_room import Range, no_places, ranges_of, table_of, with_room
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 16)
 _SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _OF_RESUME: Final = 1 if sys.version_info < (3, 15) else 2  # units, with its cache
 _OF_JUMP: Final = 2 if sys.version_info < (3, 13) else 3  # units of a jump back, with its cache and a long argument
+_LONGEST: Final = 100_000  # bytes of code: jumps have two bytes for units of two
 _BACK: Final = _OF_RESUME + _OF_JUMP
 _RETURNS: Final = [opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in opcode.opmap]
-_NO_PLACE: Final = 0x80 | 15 << 3  # an entry of the table of positions, for up to eight units, less one
-_Range = tuple[int, int, int, int]  # of an exception table: units from, so many; the handler; depth and flag
 
 
 def hidden(function: F) -> F:
@@ -55,6 +57,19 @@ def hidden(function: F) -> F:
 
 @lru_cache(maxsize=64)
 def _hidden(code: CodeType) -> CodeType:
+    if len(code.co_code) > _LONGEST:
+        return code
+    near = _rearranged(code, False)
+    if near is not None:
+        return near
+    returns = [at for at, one in enumerate(code.co_code[::2]) if one in _RETURNS]
+    far = _rearranged(with_room(code, returns), True)
+    assert far is not None
+    return far
+
+
+def _rearranged(code: CodeType, has_room: bool) -> CodeType | None:
+    """The code as it is hidden; None if a return is too far from the end, and has no room for the way."""
     body = bytearray(code.co_code)
     size = len(body) // 2
     begin = next(at for at in range(0, len(body), 2) if body[at] == opcode.opmap["RESUME"])
@@ -63,27 +78,33 @@ def _hidden(code: CodeType) -> CodeType:
     units = _far("JUMP_FORWARD", size) + body + _instruction("RESUME") + bytes(2 * _OF_RESUME - 2)
     units += _far("JUMP_BACKWARD", size + _BACK)
     units += bytes(2 * leave - len(units)) + _instruction("RERAISE")
-    if not _move_returns(units, 2 + size):
-        return code
-    ranges = [(start + 2, count, target + 2, depth) for start, count, target, depth in _ranges(code.co_exceptiontable)]
+    if not _move_returns(units, 2 + size, has_room):
+        return None
+    ranges = [
+        (start + 2, count, target + 2, depth) for start, count, target, depth in ranges_of(code.co_exceptiontable)
+    ]
     behind = len(units) // 2 - size - 2
     return code.replace(
         co_code=bytes(units),
-        co_exceptiontable=bytes(_table(_all_caught(ranges, 2 + size, leave))),
-        co_linetable=_no_places(2) + code.co_linetable + _no_places(behind),
+        co_exceptiontable=bytes(table_of(_all_caught(ranges, 2 + size, leave))),
+        co_linetable=no_places(2) + code.co_linetable + no_places(behind),
         co_stacksize=code.co_stacksize + 1,
     )
 
 
-def _move_returns(units: bytearray, end: int) -> bool:
-    """Let returns before a unit be jumps to such behind all others, as far as they reach. One may go by way of another,
-    which does the same, as there is but the result on the stack. Gives whether that has been done."""
+def _move_returns(units: bytearray, end: int, has_room: bool) -> bool:
+    """Let returns before a unit be jumps to such behind all others: at once if there is room before each, else as far
+    as they reach, one by way of another, which does the same, as there is but the result on the stack. Gives whether
+    that has been done."""
     ways: dict[bytes, list[int]] = {}
     for at in reversed([at for at, code in enumerate(units[: 2 * end : 2]) if code in _RETURNS]):
         one = bytes(units[2 * at : 2 * at + 2])
         if one not in ways:
             ways[one] = [len(units) // 2]
             units += one
+        if has_room:
+            units[2 * at - 2 : 2 * at + 2] = _far("JUMP_FORWARD", ways[one][0] - at - 1)
+            continue
         distances = [way - at - 1 for way in ways[one] if way - at <= 256]
         if not distances:
             return False
@@ -100,11 +121,7 @@ def _far(jump: str, distance: int) -> bytearray:
     return _instruction("EXTENDED_ARG", distance >> 8) + _instruction(jump, distance & 255)
 
 
-def _no_places(units: int) -> bytes:
-    return bytes(_NO_PLACE | min(units - done, 8) - 1 for done in range(0, units, 8))
-
-
-def _all_caught(ranges: Iterable[_Range], end: int, leave: int) -> Iterator[_Range]:
+def _all_caught(ranges: Iterable[Range], end: int, leave: int) -> Iterator[Range]:
     """Exception handlers and, for all units up to the end that have none, the one that lets exceptions leave."""
     at = 0
     for one in (*ranges, (end, 0, 0, 0)):
@@ -113,26 +130,3 @@ def _all_caught(ranges: Iterable[_Range], end: int, leave: int) -> Iterator[_Ran
         if one[1]:
             yield one
         at = one[0] + one[1]
-
-
-# ---- exception tables (CPython, Objects/exception_handling_notes.txt) ------------------------------------------------
-
-
-def _ranges(table: bytes) -> Iterator[_Range]:
-    numbers: list[int] = []
-    value = 0
-    for byte in table:
-        value = value << 6 | byte & 63
-        if not byte & 64:
-            numbers.append(value)
-            value = 0
-    yield from zip(*[iter(numbers)] * 4, strict=True)
-
-
-def _table(ranges: Iterable[_Range]) -> Iterator[int]:
-    for one in ranges:
-        mark = 128  # at the first byte
-        for number in one:
-            for shift in range(max(number.bit_length() - 1, 0) // 6 * 6, -1, -6):
-                yield mark | (64 if shift else 0) | number >> shift & 63
-                mark = 0
