@@ -30,6 +30,7 @@ def examine() -> Iterator[Finding]:
     for topic, examination in (
         ("Python", _python),
         ("packages", _packages),
+        ("entry", _entry),
         ("processor", _processor),
         ("threads", _threads),
         ("disk cache", _disk_cache),
@@ -49,6 +50,13 @@ def examine() -> Iterator[Finding]:
 def _python() -> tuple[str, bool]:
     good = (3, 11) <= sys.version_info < (3, 16)
     return f"{platform.python_version()} on {platform.platform()}" + ("" if good else " (3.11 to 3.15 wanted)"), good
+
+
+def _entry() -> tuple[str, bool]:
+    from parakeet_py.llvm.entry.entry_kind import why_portable
+
+    why = why_portable()
+    return (f"portable, by ctypes: {why}", False) if why else ("stubs in machine code", True)
 
 
 def _packages() -> tuple[str, bool]:

@@ -3,7 +3,8 @@
 Each name here says whether, or how, something is done that not every system knows; where it is not, the portable form
 is taken: LLVM's linker in place of the project's own, a processor for all threads' work, no flags of floating point. So
 macOS, Windows and processors other than x86-64 take forms that Linux on x86-64 does not take. `PARAKEET_PORTABLE=1`
-takes them there as well, so that they are tested where the tests run.
+takes them there as well, so that they are tested where the tests run; so does `PARAKEET_PORTABLE=entry` with the way
+into compiled code of interpreters that are not known.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def _processor() -> str:
 PROCESSOR: Final = _processor()
 """`x86_64`, `aarch64`, or what else the system calls it."""
 
-PORTABLE: Final = os.environ.get("PARAKEET_PORTABLE", "") not in ("", "0")
+PORTABLE: Final = os.environ.get("PARAKEET_PORTABLE", "") not in ("", "0", "entry")
+PORTABLE_ENTRY: Final = os.environ.get("PARAKEET_PORTABLE") == "entry"
+"""Calls are made as if the layout of Python's objects were not known (`call/portable_entry`)."""
+
 SYSTEM: Final = sys.platform
 WINDOWS: Final = sys.platform == "win32"
 MACOS: Final = sys.platform == "darwin"

@@ -369,7 +369,7 @@ def generate_llvm(
         fastmath=config.fastmath,
         checked=checked,
         locations=located,
-        clocks=_clocks(compiled),
+        clocks=clocks_of(compiled),
     )
     gate = gate_ir(
         compiled.signature,
@@ -391,7 +391,7 @@ def generate_llvm(
     return code.text + "\n" + gate, replace(code, symbols=symbols)
 
 
-def _clocks(compiled: Compiled) -> tuple[int, int, int] | None:
+def clocks_of(compiled: Compiled) -> tuple[int, int, int] | None:
     """Where a function whose kernels are timed finds the time, which time that is (of one thread, its own), and the
     table that it keeps."""
     if not compiled.imp.timed:

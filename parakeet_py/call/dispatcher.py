@@ -46,6 +46,7 @@ from parakeet_py.call.pricing import size_of
 from parakeet_py.call.renting import Trial
 from parakeet_py.hybrid.devices.device_detection import some_are_of_dask, some_live_elsewhere
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
+from parakeet_py.llvm.entry.entry_kind import MISSED, why_portable
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.signature.device_classes import some_are_labelled
 from parakeet_py.signature.positional import positional_form, python_form, takes_positions_only, wrong_arguments
@@ -258,6 +259,10 @@ class Dispatcher(Compiling):
         if not settings.current().on_cpu:  # gates ask for these settings, not for the function's own
             return settings.on_cpu(target, normal)
         tried = gates_of(target)
+        if why_portable() and log is None:
+            for known in self.takers_of(normal):
+                if (done := known.run(normal)) is not MISSED:
+                    return done
         pays = log is None and not sys.is_finalizing() and self.config().pays
         if log is None and self.refused.is_left(normal):
             return self.rent(normal, refused=True) if pays else self.run_python(normal)
@@ -272,6 +277,16 @@ class Dispatcher(Compiling):
                     raise  # Python cannot begin a call again that compiled code has given up half-way
                 decision = Decision(Action.REFUSE, None, error=self.failure(found))
         return self.act(normal, decision, log or ())
+
+    def takers_of(self, normal: tuple[Any, ...]) -> list[Any]:
+        """What the portable entry tries for a call in positional form."""
+        if not (self.specializations or self.general):
+            return []
+        with self.lock:
+            try:
+                return self.takers(self.signature(normal))
+            except Exception:  # what is wrong is found once more, where it is told
+                return []
 
     @hidden
     def act(self, normal: tuple[Any, ...], decision: Decision, log: Sequence[tuple[Any, Any]]) -> Any:

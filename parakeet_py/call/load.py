@@ -303,6 +303,14 @@ class Loaded:
         )
         times["load"] = time.perf_counter() - start
 
+    def taking(self, missed: Callable[..., Any]) -> Callable[..., Any]:
+        """A callable that takes the calls of this code, and gives others to `missed`."""
+        from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+
+        target = AcceleratedFunction(self.function, missed)
+        install(target, [self.gate])
+        return target
+
     def __repr__(self) -> str:
         types = ", ".join(describe_spec(spec) for spec in self.native.signature.params)
         return f"<{self.function.__qualname__}({types}), {'from the disk cache' if self.from_disk else 'compiled'}>"

@@ -25,7 +25,7 @@ from parakeet_py.call.dispatch.first_calls import DEEP, FirstCalls, gates_pay
 from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
 from parakeet_py.call.pricing import BEGUN, MOST, CodeSize, compile_cost, size_of, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
-from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
+from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.small_arguments import are_small, unsized
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class Account:
             return None
         if self.compiled and self.calls < CALLS and self.total < NANOSECONDS and not self.is_deep:
             return None
-        if not gates_pay() and not self.is_deep:
+        if why_portable() or not (gates_pay() or self.is_deep):
             if self.first is not None and not self.compiled:
                 values = (*args, *kwargs.values())
                 ints = size_of([value for value in values if type(value) is int])
@@ -252,6 +252,8 @@ class Account:
     def gate_for_refused(self, args: Sequence[Any], kwargs: Mapping[str, Any], size: int) -> Any:
         """A gate to Python for calls that are exactly like this one, none of which will be compiled; None if there are
         many such gates already, or gates do not pay yet. `size`: of its arguments before and after it."""
+        if why_portable():
+            return None
         from parakeet_py.llvm.entry.plain_gate import Shape
 
         shape = Shape.of(args, kwargs)
@@ -391,8 +393,7 @@ class Trial:
             self.samples[_class_of(former[0])] = [], [former[1]]
         self.size = 0
         self.over = False
-        self.target = AcceleratedFunction(loaded.function, self._missed)
-        install(self.target, [loaded.gate])
+        self.target = loaded.taking(self._missed)
 
     @hidden
     def _missed(self, *normal: Any) -> Any:

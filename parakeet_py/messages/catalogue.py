@@ -17,7 +17,11 @@ CATALOGUE: Final = (
     Entry(
         "unknown-interpreter",
         "Interpreters for which nothing is compiled",
-        (r"Python .* is a free-threaded build, .*", r"the layout of objects in Python .* is not known .*"),
+        (
+            r"Python .* is a free-threaded build, .*",
+            r"Python .* runs on a machine of other words .*",
+            r".* has .*, for which compiled code has to know their layout",
+        ),
         "use a CPython with a global lock, of a version that the documents name, and a released NumPy",
     ),
     # ---- warnings that are about no function ----

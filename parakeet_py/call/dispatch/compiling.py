@@ -19,6 +19,7 @@ from parakeet_py.call.dispatch import tiers
 from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned, Specializations
 from parakeet_py.call.load import Loaded
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
+from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.positional import python_form
 from parakeet_py.signature.specs import Signature
 
@@ -99,6 +100,8 @@ class Compiling(Specializations):
         """Install what an earlier process has left on the disk for a signature."""
         from parakeet_py.llvm.engine.object_loader import LoadError
 
+        if why_portable():
+            return None
         flags = self.flags(config, extents)
         state = None
         native = specialization_cache.load(self.function, signature, flags)
@@ -153,6 +156,8 @@ class Compiling(Specializations):
         from parakeet_py.call.compile import compile_call, make_native, runs_in_python
 
         start = time.perf_counter_ns()
+        if why_portable():
+            return self.compile_portably(normal, config, extents, guess, start)
         known = None if guess else self.kept(self.signature(normal), extents)
         if known is not None and _would_be_the_same(known, config):
             compiled = known
@@ -199,6 +204,27 @@ class Compiling(Specializations):
         self.install(loaded, signature, extents, config.pays)
         if config.uses_disk:
             self.store(compiled, native, state, self.flags(config, extents))
+        return loaded
+
+    def compile_portably(
+        self, normal: tuple[Any, ...], config: settings.Config, extents: Extents, guess: bool, start: int
+    ) -> Loaded | None:
+        """`compile`, begun at a time, where calls take the portable entry."""
+        from parakeet_py.call.compile import compile_call, runs_in_python
+        from parakeet_py.call.portable_entry import PortableLoaded
+
+        compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
+        if runs_in_python(compiled):
+            raise DoneByPython
+        loaded = PortableLoaded(self, compiled)
+        if config.pays:
+            self.account.has_compiled(normal, time.perf_counter_ns() - start)
+        if config.debug or shows_info():
+            from parakeet_py.call.debug_log import tell_compiled
+
+            tell_compiled(compiled, config.debug, self.checked)
+        self.keep(compiled, extents)
+        self.install(loaded, compiled.call_signature, extents, config.pays)
         return loaded
 
     def optimize(self, normal: tuple[Any, ...], signature: Signature) -> None:

@@ -29,6 +29,7 @@ from parakeet_py.call.pricing import COMPILER, MOST, CodeSize, compile_cost, eva
 from parakeet_py.llvm.entry import argument_sizes, first_gate
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.callable_type import install
+from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ waiting = [0]  # calls of the process that gates would have taken
 
 def gates_pay(calls: int = 1) -> bool:
     """Have there been so many calls in this process, with these, that it pays to load the code of gates?"""
+    if why_portable():
+        return False
     before = waiting[0]
     waiting[0] = now = before + calls
     if GATES in sys.modules or COMPILER in sys.modules:

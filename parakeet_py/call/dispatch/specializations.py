@@ -24,6 +24,7 @@ from parakeet_py.call.fallback_cache import Refusals
 from parakeet_py.call.load import Knowledge, Loaded, call_signature, present, read_source
 from parakeet_py.call.renting import Account, Trial
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install, set_slow
+from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.attribute_sources import of_arguments
 from parakeet_py.signature.facts import Facts
 from parakeet_py.signature.specs import Signature, Source
@@ -127,6 +128,13 @@ class Specializations(ABC):
                 return found
         return None
 
+    def takers(self, signature: Signature) -> list[Loaded]:
+        """The specializations that a call with this signature may be given to, in order; none that is on trial."""
+        relaxed = Signature(signature.params, signature.hidden)
+        named = [known.get(one) for known in (self.specializations, self.general) for one in (signature, relaxed)]
+        untried = [*self.untried.values()]
+        return [one for one in dict.fromkeys(named) if one is not None and one not in untried]
+
     def is_used_up(self, known: Loaded, normal: Sequence[Any]) -> bool:
         """Does quick code take no more calls like this one?"""
         tier = known.native.quick
@@ -194,6 +202,8 @@ class Specializations(ABC):
 
     def has_stored(self) -> bool:
         """Has an earlier process left code of this function on the disk?"""
+        if why_portable():
+            return False
         return self.config().uses_disk and specialization_cache.load_knowledge(self.function) is not None
 
     def give_up(self, loaded: Loaded, reason: str) -> None:

@@ -21,6 +21,9 @@ class statement cannot ask for are set in the finished type: HAVE_VECTORCALL (a 
 not inherit it), and METHOD_DESCRIPTOR, which lets the interpreter call a decorated method with `self` in front instead
 of building a bound method first.
 
+Where type objects are not as they are known to be, nothing is set in them, and calls stay in Python
+(`call/portable_entry` says how they get to compiled code).
+
 Before there is code for its calls, Python runs them (see `call.dispatch.first_calls`), and `first_gate` is all that is
 between. Where there is no such gate, it is `__call__`, which passes some short calls on untimed, so that they cost a
 quarter of a microsecond more than the function alone.
@@ -41,6 +44,7 @@ from typing import Any, Final, Protocol
 
 from numpy import ndarray
 
+from parakeet_py.base import machine
 from parakeet_py.base.config import open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.llvm.entry.booked_time import booked
@@ -63,10 +67,6 @@ _METHOD_DESCRIPTOR: Final = 1 << 17
 _T_LONGLONG: Final = 17
 _T_PYSSIZET: Final = 19
 _READONLY: Final = 1
-_UNKNOWN: Final = (
-    f"parakeet_py does not know the layout of type objects in Python {sys.version.split()[0]}: it needs a CPython with "
-    "a global lock (no free-threaded build), of a version that its documents name"
-)
 _TP_MEMBERS: Final = 72  # Py_tp_members, a slot number
 
 
@@ -299,11 +299,8 @@ def set_reduce(reduce: Callable[[AcceleratedFunction, types.FrameType], str | tu
     _reduce = reduce
 
 
-def _set_flags(cls: type, flags: int) -> None:
-    word = ctypes.c_ulong.from_address(id(cls) + TP_FLAGS)
-    if word.value != cls.__flags__:
-        raise ImportError(_UNKNOWN)
-    word.value |= flags
+def _flags(cls: type) -> ctypes.c_ulong:
+    return ctypes.c_ulong.from_address(id(cls) + TP_FLAGS)
 
 
 def _offset_of(slot: str) -> int:
@@ -333,15 +330,17 @@ _vectorcall_call = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.
     ("PyVectorcall_Call", ctypes.pythonapi)
 )
 _CALL_IN_PYTHON: Final = _call_slot(_Called).value  # what looks `__call__` up
-if (
-    _call_slot(AcceleratedFunction).value != _CALL_IN_PYTHON
-    or _get_slot(AcceleratedFunction).value != _get_slot(_Called).value
-    or _get_slot(types.FunctionType).value in (None, _get_slot(_Called).value, _get_slot(property).value)
-):
-    raise ImportError(_UNKNOWN)
-_get_slot(AcceleratedFunction).value = _get_slot(types.FunctionType).value
-
-_set_flags(AcceleratedFunction, _HAVE_VECTORCALL | _METHOD_DESCRIPTOR)
+HAS_NATIVE_CALLS: Final = (
+    not machine.PORTABLE_ENTRY
+    and _flags(AcceleratedFunction).value == AcceleratedFunction.__flags__
+    and _call_slot(AcceleratedFunction).value == _CALL_IN_PYTHON
+    and _get_slot(AcceleratedFunction).value == _get_slot(_Called).value
+    and _get_slot(types.FunctionType).value not in (None, _get_slot(_Called).value, _get_slot(property).value)
+)
+"""Type objects are as they are known to be. Elsewhere the type stays an ordinary class, whose calls are in Python."""
+if HAS_NATIVE_CALLS:
+    _get_slot(AcceleratedFunction).value = _get_slot(types.FunctionType).value
+    _flags(AcceleratedFunction).value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
 SLOW_OFFSET: Final = _offset_of("_slow")
 FIRST_OFFSET: Final = _offset_of("_first")
 FUNCTION_OFFSET: Final = _offset_of("_function")

@@ -35,7 +35,7 @@ import numpy as np
 
 from parakeet_py.base import machine
 from parakeet_py.llvm.engine.low_level_source import Source
-from parakeet_py.llvm.runtime.object_layout import Layout
+from parakeet_py.llvm.runtime.object_layout import Layout, unknown_layout
 
 KINDS: Final = ("divide", "over", "under", "invalid")
 """In the order of NumPy's mask."""
@@ -119,6 +119,9 @@ def error_state() -> Any:
 
 def asks_for_errors() -> bool:
     """Does the state in force ask for more than warnings?"""
+    if unknown_layout():
+        state: Any = np.geterr()
+        return any(action not in ("ignore", "warn") for action in state.values())
     return bool(mask() & MORE_THAN_WARNINGS)
 
 

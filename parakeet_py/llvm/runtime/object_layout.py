@@ -1,19 +1,22 @@
 """Where CPython and NumPy keep what gates read: offsets into their structures, and the proof that they are right.
 
 Gates read Python objects in machine code, by the offsets given here. The structures are not part of a stable interface,
-so every offset is compared with live objects before anything is compiled. Where they differ, or the interpreter runs
-without its lock, on which gates rely, functions are refused and run in Python: no memory is misread.
+so every offset is compared with live objects before anything is compiled. Where they differ, compiled code is entered
+by what reads no object (`call/portable_entry`). Where the interpreter runs without its lock, on which compiled code
+relies, functions are refused and run in Python. No memory is misread.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
+from parakeet_py.base import machine
 from parakeet_py.base.errors import UnsupportedError
 
 
@@ -75,9 +78,6 @@ class Flags:
     WARN_ON_WRITE: Final = 1 << 31
 
 
-_LOWEST_POINTER = 1 << 16  # no operating system maps the pages below
-
-
 def _with_everything(captured: object) -> Any:
     """A function with defaults of both kinds and a closure."""
 
@@ -88,12 +88,12 @@ def _with_everything(captured: object) -> Any:
 
 
 def check_interpreter() -> None:
-    """Refuse interpreters whose objects machine code cannot read.
+    """Refuse interpreters for which nothing is compiled.
 
     Raises
     ------
     UnsupportedError
-        This Python or NumPy lays its objects out in a way that is not known here, or has no global lock.
+        This Python has no global lock, or the machine's words are not those that compiled code has.
     """
     reason = _unsuitable()
     if reason is not None:
@@ -105,24 +105,59 @@ def _unsuitable() -> str | None:
     version = sys.version.split()[0]
     if "free-threading" in sys.version:  # `sysconfig` says it, too, but takes as long as the rest of a call
         return f"Python {version} is a free-threaded build, for which nothing is compiled"
-    if wrong := _wrong_facts():
-        numbers = ", ".join(map(str, wrong))
-        return f"the layout of objects in Python {version} with NumPy {np.__version__} is not known (facts {numbers})"
+    if sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return f"Python {version} runs on a machine of other words than 64 bits, the lowest byte first"
     return None
+
+
+@lru_cache(maxsize=1)
+def unknown_layout() -> str:
+    """Why machine code must not look into objects; empty if it may."""
+    if machine.PORTABLE_ENTRY:
+        return "PARAKEET_PORTABLE asks for it"
+    if not (wrong := _wrong_facts()):
+        return ""
+    version, numbers = sys.version.split()[0], ", ".join(map(str, wrong))
+    return f"the layout of objects in Python {version} with NumPy {np.__version__} is not known (facts {numbers})"
 
 
 def _wrong_facts() -> list[int]:
     """The numbers of the comparisons of `Layout` with live objects that fail.
 
-    What lies in the objects is read anyhow; a pointer found there is followed only if it may be one.
+    What lies in the objects is read anyhow; a pointer found there, which may be none, is followed by the system.
     """
+    with _Memory() as memory:
+        return _wrong_facts_of(memory)
 
-    def word(address: int) -> int | None:
-        return ctypes.c_void_p.from_address(address).value
+
+class _Memory:
+    """Memory of this process that may not be there: the system reads it, by way of a pipe."""
+
+    def __enter__(self) -> _Memory:
+        self.ends = os.pipe()
+        library: Any = ctypes.CDLL("ucrtbase" if machine.WINDOWS else None, use_errno=True)
+        self.write = library._write if machine.WINDOWS else library.write
+        self.write.argtypes = ctypes.c_int, ctypes.c_void_p, ctypes.c_uint if machine.WINDOWS else ctypes.c_size_t
+        self.write.restype = ctypes.c_int if machine.WINDOWS else ctypes.c_ssize_t
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for end in self.ends:
+            os.close(end)
+
+    def word(self, address: int) -> int | None:
+        """A word; None if it is null, or there is none."""
+        if self.write(self.ends[1], address, 8) != 8:
+            return None
+        return int.from_bytes(os.read(self.ends[0], 8), sys.byteorder) or None
+
+
+def _wrong_facts_of(memory: _Memory) -> list[int]:
+    word = memory.word
 
     def behind(address: int, offset: int) -> int | None:
-        pointer = word(address) or 0
-        return word(pointer + offset) if pointer >= _LOWEST_POINTER and pointer % 8 == 0 else None
+        pointer = word(address)
+        return None if pointer is None else word((pointer + offset) % 2**64)
 
     def integer(address: int) -> int:
         return ctypes.c_int.from_address(address).value
@@ -183,7 +218,5 @@ def _wrong_facts() -> list[int]:
         [word(id(one) + Layout.TIME) for one in times] == [7, 7],
         [word(id(one) + Layout.TIME_UNIT) or 0 for one in times] == [unit_code("m8[25ns]"), unit_code("M8[Y]")],
         [behind(id(one) + Layout.C_METADATA, Layout.UNIT) for one in dtypes] == [unit_code(one.str) for one in dtypes],
-        sys.byteorder == "little",
-        ctypes.sizeof(ctypes.c_void_p) == 8,
     )
     return [index for index, fact in enumerate(facts) if not fact]
