@@ -343,7 +343,7 @@ def options(**changes: Any) -> Iterator[Config]:
     Parameters
     ----------
     **changes
-        Fields of `Config`, such as ``threads=1`` or ``check=2``.
+        Settings, such as ``threads=1`` or ``check=2``: those that `docs/settings.md` lists.
 
     Raises
     ------

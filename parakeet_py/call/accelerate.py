@@ -184,19 +184,60 @@ class Accelerated(Protocol[P, R]):
     ) -> Callable[Q, S]: ...
 
     @property
-    def specializations(self) -> list[Loaded]: ...
+    def specializations(self) -> list[Loaded]:
+        """What has been compiled or loaded so far, one for each set of argument types."""
+        ...
+
     @property
-    def opaque_calls(self) -> list[str]: ...
+    def opaque_calls(self) -> list[str]:
+        """What compiled code hands back to Python, of all that has been compiled: ``"name (line n): reason"``."""
+        ...
+
     @property
-    def fell_back(self) -> str | bool: ...
-    def compile(self, /, *args: P.args, **kwargs: P.kwargs) -> None: ...
-    def explain(self, /, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
-    def roofline(self, /, *args: P.args, **kwargs: P.kwargs) -> Roofline: ...
-    def untyped_ir(self) -> str: ...
-    def typed_ir(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
-    def imp(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
-    def llvm(self, /, *args: P.args, **kwargs: P.kwargs) -> str: ...
-    def ptx(self, /, *args: Any, target: str = ..., **kwargs: Any) -> str: ...
+    def fell_back(self) -> str | bool:
+        """False, or why some call ran as a whole in Python."""
+        ...
+
+    def compile(self, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Compile a call with these arguments now, without making it; later calls like it run that code.
+
+        Raises
+        ------
+        UnsupportedError
+            The call cannot be compiled, or hands operations back of which no call has shown what they give.
+        """
+        ...
+
+    def explain(self, /, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        """What happens in a call with these arguments, which is compiled but not made: kernels, fusion, storage, what
+        is handed back and why."""
+        ...
+
+    def roofline(self, /, *args: P.args, **kwargs: P.kwargs) -> Roofline:
+        """Time each kernel of a call beside what memory and arithmetic allow on this machine. The function is called
+        on copies of the arguments."""
+        ...
+
+    def untyped_ir(self) -> str:
+        """The function in static single assignment form, before anything is typed, as text."""
+        ...
+
+    def typed_ir(self, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        """What it is for arguments of these types, after fusion, as text."""
+        ...
+
+    def imp(self, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        """The loops and allocations that this becomes, as text."""
+        ...
+
+    def llvm(self, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        """The LLVM IR of these, before LLVM's own optimization, as text."""
+        ...
+
+    def ptx(self, /, *args: Any, target: str = ..., **kwargs: Any) -> str:
+        """The kernels for a GPU architecture such as ``"sm_90"``, as PTX; no GPU is needed."""
+        ...
+
     def export(
         self,
         folder: str | Path,
@@ -209,7 +250,10 @@ class Accelerated(Protocol[P, R]):
         blas: str = ...,
         link_flags: Sequence[str] = ...,
         ptx: str | None = ...,
-    ) -> Exported: ...
+    ) -> Exported:
+        """Write a library for calls with arguments of these types, which needs neither Python nor this package: see
+        `export`."""
+        ...
 
 
 class _Decorator(Protocol):
@@ -238,41 +282,41 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
 
     Parameters
     ----------
-    function
+    function : callable, optional
         A Python function or method, a lambda, a ufunc or a builtin. Used as a decorator with or without options.
-    strict : bool
+    strict : bool, default: False
         Raise `UnsupportedError` instead of falling back to Python or handing single calls back to it.
-    when : str
-        "pays" (the default): calls run in Python until they have cost what compiling will; larger ones are compiled at
+    when : str, default: "pays"
+        "pays": calls run in Python until they have cost what compiling will; larger ones are compiled at
         once; and code that turns out to be slower than Python is not used. "now": the first call of a signature is
         compiled.
-    tiers : bool
+    tiers : bool, default: True
         With "now": what has little to do is compiled without being optimised, until its calls have taken as long as
-        that takes (the default).
-    threads : int, optional
+        that takes.
+    threads : int, default: None
         Threads a parallel region may use; all CPUs of the process by default.
-    devices : str, optional
+    devices : str, default: "cpu"
         Devices to run on, such as ``"cpu"``, ``"cuda:0"`` or ``"cpu,emulated*2"``, which share the work of a call.
-    split : float, optional
-        The share of every index space that devices other than the CPU get, between 0 and 1.
-    deterministic : bool
-        Results are bit-identical for any number of threads (the default).
-    contract, fastmath : bool
+    split : float, default: None
+        The share of every index space that devices other than the CPU get, between 0 and 1; chosen for each by default.
+    deterministic : bool, default: True
+        Results are bit-identical for any number of threads.
+    contract, fastmath : bool, default: False
         Allow fused multiply-add; allow reassociation of floating point, and on GPUs products of float32 matrices
         whose factors are rounded to TF32.
-    exact : bool
+    exact : bool, default: False
         Elementary functions, powers, products of complex numbers and of matrices, and all else have the very bits of
         NumPy and Python, whose functions are called for them; calls run on the CPU.
-    libdevice : bool
+    libdevice : bool, default: False
         Elementary functions on GPUs are those of NVIDIA's libdevice, where CUDA or the package ``nvidia-cuda-nvcc`` is
         installed: faster in single precision, but not those of the CPU to the bit.
 
     Returns
     -------
     AcceleratedFunction
-        A callable with `specializations`, `opaque_calls`, `fell_back`, `compile(*args)`, `explain(*args)`,
-        `untyped_ir()`, `typed_ir(*args)`, `imp(*args)`, `llvm(*args)`, `ptx(*args, target="sm_90")` and
-        `export(folder, *args)`.
+        A callable with what `Accelerated` lists: `specializations`, `opaque_calls`, `fell_back`, `compile(*args)`,
+        `explain(*args)`, `roofline(*args)`, `untyped_ir()`, `typed_ir(*args)`, `imp(*args)`, `llvm(*args)`,
+        `ptx(*args, target="sm_90")` and `export(folder, *args)`.
     """
     if options.get("exact") is False:
         del options["exact"]  # the settings may still ask for it
@@ -397,24 +441,24 @@ def export(
 
     Parameters
     ----------
-    folder
+    folder : str or Path
         Where the files go; it is made.
-    args
+    *args
         Arguments of a call (nothing is called), whose types are exported.
-    also
+    also : sequence of tuples, default: ()
         Arguments of further calls, as tuples.
-    name : str
+    name : str, default: None
         Of the library and its functions; by default the function's.
-    target : str
+    target : str, default: None
         What it has code for, such as ``"x86-64-v2,x86-64-v4"``, or ``"aarch64"``; what the processor has is looked at
         when it runs. By default, all there is for this processor: x86-64-v2, x86-64-v3 and x86-64-v4.
-    threads : str
-        How loops run: ``"serial"`` (the default), ``"pool"`` (threads of its own) or ``"openmp"``.
-    blas : str
-        ``"none"`` (the default): matrix products are loops; ``"cblas"``: they call a CBLAS.
-    link_flags : sequence of str
+    threads : str, default: "serial"
+        How loops run: ``"serial"``, ``"pool"`` (threads of its own) or ``"openmp"``.
+    blas : str, default: "none"
+        ``"none"``: matrix products are loops; ``"cblas"``: they call a CBLAS.
+    link_flags : sequence of str, default: ()
         Further arguments of the C compiler, such as ``["-lopenblas"]``.
-    ptx : str
+    ptx : str, default: None
         A GPU architecture such as ``"sm_90"``, for which the kernels of each signature are written as PTX, beside the
         library, which does not use them. By default, none.
 

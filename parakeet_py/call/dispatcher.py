@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from parakeet_py.base import config as settings
 from parakeet_py.base import extensions
 from parakeet_py.base.debug_log import log, shows_info
-from parakeet_py.base.errors import FallbackWarning, NotObservedError
+from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.base.frames import tracing
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import shown, user_level
@@ -407,7 +407,7 @@ class Dispatcher(Compiling):
                 elif signature in self.untried:
                     self.end_trial(signature, self.trial(known, signature, normal), True)
             except NeedObservation as need:
-                raise NotObservedError.of(need.error, "call the function with such arguments first") from None
+                raise self.not_observed(need) from None
             except DoneByPython:
                 self.refused.add(signature, HANDED_BACK)
 

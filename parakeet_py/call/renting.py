@@ -168,7 +168,7 @@ class Account:
     def decided(self) -> str:
         """What was decided last, and why."""
         self.settle_gates()
-        return self.decision or f"not compiled yet: {self.described()}"
+        return self.decision or f"not compiled yet, calls run in Python: {self.described()}"
 
     @hidden
     def run(self, normal: Sequence[Any], call: Callable[[], Any]) -> Any:

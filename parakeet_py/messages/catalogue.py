@@ -16,13 +16,20 @@ CATALOGUE: Final = (
     ),
     Entry(
         "unknown-interpreter",
-        "Interpreters for which nothing is compiled",
+        "Interpreters whose objects compiled code cannot read",
         (
             r"Python .* is a free-threaded build, .*",
             r"Python .* runs on a machine of other words .*",
             r".* has .*, for which compiled code has to know their layout",
         ),
         "use a CPython with a global lock, of a version that the documents name, and a released NumPy",
+    ),
+    Entry(
+        "other-packages",
+        "Functions of other packages that are handed back as a whole",
+        (r"\w+ is not compiled \(.*\)",),
+        "leave it where it takes long by itself; else write in NumPy what it does, or register such a body for it "
+        "(parakeet_py.register)",
     ),
     # ---- warnings that are about no function ----
     Entry(

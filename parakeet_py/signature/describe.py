@@ -15,6 +15,11 @@ from parakeet_py.signature.specs import (
 )
 
 
+def counted_axes(count: int) -> str:
+    """So many axes, in words."""
+    return "1 axis" if count == 1 else f"{count} axes"
+
+
 def describe_spec(spec: Spec) -> str:
     """A spec as it is written in messages: float64[2 axes, C order]."""
     match spec:
@@ -25,7 +30,7 @@ def describe_spec(spec: Spec) -> str:
             last = f", last axis of {inner}" if inner else ""
             more = ("" if writeable else ", read-only") + (", memmap" if mapped else "")
             more += "" if aligned else ", not aligned"
-            return f"{dtype}[{rank} axes{order}{ones}{last}{more}]"
+            return f"{dtype}[{counted_axes(rank)}{order}{ones}{last}{more}]"
         case ScalarSpec(dtype, python):
             names = {"bool": "bool", "int64": "int", "float64": "float", "complex128": "complex"}
             return names[dtype] if python else dtype

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import parakeet_py
 import parakeet_py.call.accelerate as accelerate_module
 from parakeet_py.base import config
 
@@ -115,6 +116,19 @@ def test_all_settings_are_listed() -> None:
     rows = re.findall(r"^\| `(\w+)`( †)? \| `(\w+)` \|", (DOCS / "settings.md").read_text(), re.MULTILINE)
     assert {name: variable for name, _, variable in rows} == {name: one for name, (one, _) in config._VARIABLES.items()}
     assert {name for name, mark, _ in rows if mark} == set(accelerate_module.Options.__annotations__)
+
+
+def test_all_names_are_in_the_reference() -> None:
+    page = (DOCS / "api.md").read_text()
+    operators = set(parakeet_py.operators.__all__)
+    shown = {line.rpartition(".")[2] for line in page.splitlines() if line.startswith("::: ")}
+    assert set(parakeet_py.__all__) - operators <= shown and "operators" in shown
+
+
+def test_all_that_a_function_can_be_asked_is_described() -> None:
+    asked = {name for name in vars(accelerate_module.AcceleratedFunction) if not name.startswith("_")}
+    described = {name for name, one in vars(accelerate_module.Accelerated).items() if name in asked and one.__doc__}
+    assert asked - described == {"stands_for_itself"}
 
 
 def test_the_site_has_every_page() -> None:

@@ -52,7 +52,7 @@ def test_options_of_cells(shell: Any) -> None:
 def test_explain(shell: Any) -> None:
     run(shell, "def f(x, y=1):\n    return (x + y).sum()\n")
     found = run(shell, "%explain f(np.ones(3), y=2.0)")
-    assert str(found).startswith("f(float64[1 axes], float)") and found.kernels == 1
+    assert str(found).startswith("f(float64[1 axis], float)") and found.kernels == 1
     assert not [name for name in shell.user_ns if name.startswith("_parakeet")]
     for text in ("f", "f(", "1 +"):
         with pytest.raises(ValueError, match="write a call"):

@@ -26,6 +26,7 @@ from parakeet_py.signature.specs import Signature
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled, Extents
     from parakeet_py.call.handed_back import OpaqueCalls
+    from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
 MAX_OBSERVED_RUNS = 8  # calls of a signature that may pass without showing what some operation gives
 LONGEST_EVALUATIONS = 2.0  # seconds of the calls of a function that are observed; then Python runs them
@@ -308,9 +309,14 @@ class Compiling(Specializations):
                     guess = signature in self.guessed
                     found = compile_call(self.function, normal, self.knowledge, self.config(), guess, extents)
                 except NeedObservation as need:
-                    raise NotObservedError.of(need.error, "call the function with such arguments first") from None
+                    raise self.not_observed(need) from None
                 self.keep(found, extents)
             return found
+
+    def not_observed(self, need: NeedObservation) -> NotObservedError:
+        """The error of what cannot be compiled before a call has been seen."""
+        pays = ", under options(when='now'): calls run in Python until compiling pays" if self.config().pays else ""
+        return NotObservedError.of(need.error, f"call the function with such arguments first{pays}")
 
     def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled:
         """`compiled_for_normal` for a call on devices, which is refused where the compiler fails."""

@@ -131,8 +131,9 @@ class Kernel:
 
     @property
     def title(self) -> str:
-        space = " × ".join("?" if extent is None else f"{extent:,}" for extent in self.space)
-        return f"{self.kind} over {space}" if space else self.kind
+        space = " × ".join("n" if extent is None else f"{extent:,}" for extent in self.space)
+        known = " (n is known when it runs)" if None in self.space else ""
+        return f"{self.kind} over {space}{known}" if space else self.kind
 
     def seconds(self, rates: Rates) -> tuple[float | None, float | None]:
         """Estimates: what its bytes take, and what its operations take."""

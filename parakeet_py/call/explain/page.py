@@ -27,6 +27,7 @@ from parakeet_py.call.explain.source_lines import (
     lines_of_site,
 )
 from parakeet_py.call.explain.stages import STAGES, Stage, ptx_stage, stages_of
+from parakeet_py.imp.storage.allocations import in_short
 from parakeet_py.messages.entry import Entry
 from parakeet_py.messages.lookup import entry_named, entry_of
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
@@ -154,21 +155,22 @@ def _header(explanation: Explanation) -> Element:
     handed_back = _count(len(explanation.opaque_calls), "operation") if explanation.opaque_calls else "nothing"
     where = f"runs on cpu, up to {explanation.threads} threads"
     facts = [
-        f"{_count(explanation.kernels, 'kernel')} of {_count(explanation.operators_before, 'array operation')}",
+        f"{_count(explanation.operators_before, 'array operation')} in {_count(explanation.kernels, 'kernel')}",
         f"{handed_back} handed back",
         where if explanation.device is None else str(explanation.device).partition("\n")[0],
     ]
     if explanation.times:
         facts.append(f"compiled in {1000 * sum(explanation.times.values()):.0f} ms")
+    if (explanation.decision or "").startswith("not compiled yet"):
+        facts.append("calls run in Python so far (see the notes)")
     return element("header", call, element("ul", [element("li", fact) for fact in facts], class_="facts"))
 
 
 def _footer(explanation: Explanation) -> Element | None:
     storage, parts = explanation.storage, []
     if storage is not None and explanation.device is None:
-        memory = [("temporary", str(one)) for one in storage.temporaries] + [
-            ("result", str(one)) for one in storage.results
-        ]
+        named = ("temporary", storage.temporaries), ("result", storage.results)
+        memory = [(what, text) for what, allocations in named for text in in_short(allocations)]
         parts += [_section("Memory", _table(memory))] if memory else []
     if explanation.times:
         times = [(stage, f"{1000 * seconds:.1f} ms") for stage, seconds in explanation.times.items()]
@@ -322,6 +324,8 @@ def _kernel(
     mark = element("span", f"k{number + 1}", class_="mark")
     title = element("h3", mark, f" {kernel.title}")
     moved = f"{_bytes(kernel.loaded)} read, {_bytes(kernel.stored)} written"
+    if kernel.loaded is None and kernel.stored is None:
+        moved = "bytes are known when it runs"
     work = "operations are not counted" if kernel.operations is None else f"{kernel.operations:,} operations"
     bound = max((one for one in times if one is not None), default=None)
     bars = []

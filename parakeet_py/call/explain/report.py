@@ -15,8 +15,10 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.call.compiled import leaf_names
 from parakeet_py.call.explain.kernels import Kernel, kernels_of, statements
 from parakeet_py.call.explain.source_lines import SourceFunction, functions_of, in_python
-from parakeet_py.signature.describe import describe_spec
+from parakeet_py.imp.storage.allocations import in_short
+from parakeet_py.signature.describe import counted_axes, describe_spec
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, shown_sites
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Operator:
 
     def __str__(self) -> str:
         results = "" if self.outs == 1 else f", {self.outs} results" if self.outs else ", stores in place"
-        return f"{self.kind} over {self.rank} axes (line {self.line}{results})"
+        return f"{self.kind} over {counted_axes(self.rank)} (line {self.line}{results})"
 
 
 @record
@@ -132,7 +134,7 @@ class Explanation:
             lines.extend(f"  {call}" for call in self.opaque_calls)
         if self.storage is not None and self.device is None:
             for what, allocations in (("temporaries", self.storage.temporaries), ("results", self.storage.results)):
-                lines.append(f"{what}: {', '.join(map(str, allocations)) or 'none'}")
+                lines.append(f"{what}: {', '.join(in_short(allocations)) or 'none'}")
         for note in self.widened:
             lines.append(f"note: {note}")
         if self.decision is not None:
@@ -186,15 +188,26 @@ def explain(dispatcher: Dispatcher, args: Sequence[Any], kwargs: dict[str, Any])
             if known is not None and known.native.quick:
                 left = f"{known.gate.left / 1e6:.1f} ms"
                 found = replace(found, widened=(*found.widened, f"not optimised until calls have taken {left} more"))
-            return replace(found, decision=dispatcher.account.decided()) if dispatcher.config().pays else found
+            if not dispatcher.config().pays:
+                return found
+            decided = dispatcher.account.decided()
+            if known is not None and not dispatcher.account.decision:
+                decided = "there is machine code for such calls"
+            return replace(found, decision=decided)
         return _on_devices(dispatcher, dispatcher.positional(tuple(args), kwargs), team)
     except (UnsupportedError, NoSourceError) as error:
         specs = tuple(describe_spec(spec_of(arg)) for arg in args)
         waits = isinstance(error, NotObservedError)
         pos = getattr(error, "pos", None)
-        refused = None if pos is None else (getattr(error, "filename", ""), pos.line)
+        calls = entries(pos)  # those of functions inside are in other files, maybe of other packages
+        refused = (calls[0].filename, calls[0].line) if calls else None
+        if not calls and pos is not None:
+            refused = getattr(error, "filename", ""), pos.line
+        text = str(error)
+        if len(calls) > 1:
+            text += f"\n  in: line {calls[0].line} of {name}, which calls {calls[1].name}"
         made = Made(tuple(in_python(dispatcher.function, refused)), refusal=getattr(error, "message", ""))
-        return Explanation(name, specs, (), 0, (), None, {}, str(error), waits=waits, made=made)
+        return Explanation(name, specs, (), 0, (), None, {}, text, waits=waits, made=made)
 
 
 def _on_devices(dispatcher: Dispatcher, normal: tuple[Any, ...], team: Team) -> Explanation:

@@ -21,6 +21,7 @@ from parakeet_py.typed_ir.ir import AnyView, Cast, Const, Dim, Operand, Prim, Va
 from parakeet_py.typed_ir.print import format_operand
 from parakeet_py.typed_ir.semantics import evaluate, scalar
 
+FEW = 3  # arrays on the stack that are named one by one
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//"}
 
 
@@ -47,6 +48,17 @@ class Allocation:
         if self.bytes == str(self.size):
             return f"{self.name}: {self.size:,} bytes on the {self.space}"
         return f"{self.name}: {self.size:,} bytes on the {self.space} ({self.bytes})"
+
+
+def in_short(allocations: Sequence[Allocation]) -> list[str]:
+    """Allocations in words; those on the stack together, if they are many."""
+    heap = [one for one in allocations if one.space != "stack"]
+    stack = [one for one in allocations if one.space == "stack"]
+    if len(stack) <= FEW:
+        return list(map(str, allocations))
+    sizes = [one.size for one in stack]
+    total = "" if None in sizes else f"{sum(size or 0 for size in sizes):,} bytes in "
+    return [*map(str, heap), f"{total}{len(stack)} arrays on the stack"]
 
 
 @record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from parakeet_py.signature.describe import counted_axes
 from parakeet_py.typed_ir.specialize.forms import form_of
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -34,7 +35,7 @@ def described(value: Value, cls: type | None = None) -> str:
         case ScalarV():
             return with_article(str(value.type).removeprefix("py"))  # as Python calls it
         case ArrayV():
-            return f"an array of {value.rank} axes of {value.dtype}"
+            return f"an array of {counted_axes(value.rank)} of {value.dtype}"
         case TimeV(numbers, unit):
             name = np.dtype(unit).name
             return f"an array of {name}" if isinstance(numbers, ArrayV) else with_article(name)

@@ -336,7 +336,7 @@ def test_the_command_lists_and_deletes(folder: Path) -> None:
         accelerate(doubled_and_more)(np.arange(3.0))
     disk_cache.put(KEY, b"x" * 5000, title="two\nlines \x1b[31m")
     code, listed = run("--list")
-    assert code == 0 and "doubled_and_more(float64[1 axes])" in listed and "two lines  [31m" in listed
+    assert code == 0 and "doubled_and_more(float64[1 axis])" in listed and "two lines  [31m" in listed
     count = len(list(folder.iterdir()))
     assert len(listed.splitlines()) == count
     for arguments in ((), ("--size",)):

@@ -21,7 +21,7 @@ def test_debug_levels(level: int, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "parakeet_py"), options(debug=level):
         accelerate(scaled)(np.ones(3))
     shown = caplog.text
-    assert "scaled(float64[1 axes]): compiled, 1 operators" in shown
+    assert "scaled(float64[1 axis]): compiled, 1 operators" in shown
     for least, what in ((2, "reduce"), (3, "define i32 @scaled"), (4, "specialize")):
         assert (what in shown) == (level >= least), what
 
@@ -43,4 +43,4 @@ def test_specializations_name_their_types() -> None:
     function = accelerate(scaled)
     with options(cache=False):
         function(np.ones(3))
-    assert repr(function.specializations) == "[<scaled(float64[1 axes]), compiled>]"
+    assert repr(function.specializations) == "[<scaled(float64[1 axis]), compiled>]"

@@ -867,7 +867,10 @@ def test_explain_says_what_was_decided() -> None:
     function = accelerate(when="pays")(lambda x: x + 1)
     function(np.ones(3))
     found = function.explain(np.ones(3))
-    assert "not compiled yet" in (found.decision or "") and "when it pays: not compiled yet" in str(found)
+    assert (found.decision or "").startswith("not compiled yet, calls run in Python: its calls have taken ")
+    assert f"when it pays: {found.decision}" in str(found)
+    function.compile(np.ones(3))
+    assert function.explain(np.ones(3)).decision == "there is machine code for such calls"
     assert accelerate(when="now")(lambda x: x + 1).explain(np.ones(3)).decision is None
 
 

@@ -185,7 +185,7 @@ def test_arguments_are_checked_and_memory_is_shared(tmp_path: Path) -> None:
         f"{made[7]:g} {total:g} 0",
         "12 3 1 90 1 7",
         "12",
-        "float64[1 axes]",
+        "float64[1 axis]",
     ]
     if shutil.which("valgrind"):
         run("valgrind", "-q", "--leak-check=full", "--error-exitcode=9", "./main", cwd=tmp_path)

@@ -129,7 +129,7 @@ def test_other_types_are_refused_with_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(TypeError) as error:
         function(line[:5].astype(np.float32), line[:5])
     assert str(error.value) == (
-        "copied: no exported signature is for (float32[5], float64[5]); there are (float64[1 axes], float64[1 axes])"
+        "copied: no exported signature is for (float32[5], float64[5]); there are (float64[1 axis], float64[1 axis])"
     )
     with pytest.raises(TypeError, match="'to' and 'source' overlap"):
         function(line[:5], line[2:7])

@@ -65,7 +65,7 @@ def read_map(process: str) -> dict[str, tuple[int, int]]:
 
 def check_names(tmp_path: Path, found: dict[str, tuple[int, int]]) -> None:
     file = tmp_path / "user.py"
-    smooth = f"py::smooth(float64[1 axes], int):{file}"
+    smooth = f"py::smooth(float64[1 axis], int):{file}"
     assert {smooth, f"{smooth} [gate]", f"py::recursive(int):{file}", "pk_parallel", "gate.fail"} <= set(found)
     assert any(name.startswith("py::recursive(int)") and "helper" in name for name in found)
     places = sorted(found.values())
@@ -134,7 +134,7 @@ def test_jitdump(tmp_path: Path) -> None:
     assert at == len(data) and numbers == list(range(len(numbers)))
     check_names(tmp_path, found)
     file = str(tmp_path / "user.py")
-    assert lines[found[f"py::smooth(float64[1 axes], int):{file}"][0]] == (LINE, file)
+    assert lines[found[f"py::smooth(float64[1 axis], int):{file}"][0]] == (LINE, file)
 
 
 def test_nothing_is_written_unasked(tmp_path: Path) -> None:

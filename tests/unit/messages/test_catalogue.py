@@ -310,7 +310,7 @@ def test_the_log_tells_without_any_setting(caplog: pytest.LogCaptureFixture) -> 
     assert len(told) == 3 and all("\n" not in line for line in told)
     how = r": (compiled, \d+ operators after fusion, in|loaded from the disk cache in) \d+\.\d ms"
     assert re.fullmatch(name + r"\(float\)" + how, told[0])
-    assert re.fullmatch(name + r"\(float64\[1 axes\]\)" + how, told[1])
+    assert re.fullmatch(name + r"\(float64\[1 axis\]\)" + how, told[1])
     assert re.match(r".*<lambda>\(.*\) fell back: .*:\d+: iteration over a set$", told[2])
 
 

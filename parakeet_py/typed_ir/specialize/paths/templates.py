@@ -10,6 +10,7 @@ import numpy as np
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import OBJECT, PYINT, Array, Scalar, Type
+from parakeet_py.signature.describe import counted_axes
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.forms import form_of, parts_of
 from parakeet_py.typed_ir.specialize.type_names import described, with_article
@@ -171,7 +172,7 @@ def describe(template: Template) -> str:
         case EitherT():
             return any_of(kinds_met(template))
         case ArrayT(kind):
-            return f"an array of {kind.rank} axes of {kind.dtype}"
+            return f"an array of {counted_axes(kind.rank)} of {kind.dtype}"
         case Fixed(value) | Structure(value, _):
             return described(value)
         case RowT():

@@ -1,6 +1,7 @@
 """Functions for the tests of the page, at known lines."""
 
 import fractions
+from statistics import NormalDist
 
 import numpy as np
 
@@ -45,3 +46,9 @@ def steps(x, n):
 @accelerate(when="now")
 def halved(x):
     return doubled(x) / 4.0
+
+
+@accelerate
+def scores(x):
+    share = float(np.count_nonzero(x > 1.0)) / len(x)
+    return x, NormalDist().inv_cdf(1.0 - share / 2.0)

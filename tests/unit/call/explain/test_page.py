@@ -184,6 +184,17 @@ def test_a_call_that_runs_in_python() -> None:
     assert {one.get("class") for one in of_class(page, "code")[0]} == {"no-code", "python", "cause"}
 
 
+def test_a_call_that_has_to_be_seen_first() -> None:
+    """The line is one of the function's own, although what is handed back stands in another file."""
+    with options(when="pays"):
+        explanation = explained.scores.explain(IMAGE)
+    page = parsed(explanation.html())
+    (refused,) = of_class(page, "refused")
+    assert "This call is not compiled yet" in text_of(refused) and "under options(when='now')" in text_of(refused)
+    assert "of scores, which calls inv_cdf" in text_of(refused)
+    assert row(page, "NormalDist().inv_cdf").get("class") == "cause"
+
+
 def test_kernels_in_loops() -> None:
     x = np.ones((4, 30))
     page = parsed(explained.steps.explain(x, 5).html())
