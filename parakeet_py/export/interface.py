@@ -147,7 +147,9 @@ def _value_of(hidden: Sequence[Any], leaf: Leaf, first: int) -> Any:
 def _refuse_objects(name: str, spec: Spec) -> None:
     match spec:
         case ObjectSpec():
-            what = "an array of a kind that is not compiled" if spec.type is np.ndarray else describe_spec(spec)
+            what = describe_spec(spec)
+            if spec.type is np.ndarray:
+                what = f"an array of {spec.unit}" if spec.unit else "an array of records, objects or foreign bytes"
             raise ExportError(f"{name} is {what}, a Python object that C callers cannot give")
         case FunctionSpec():
             raise ExportError(f"{name} is a function, which C callers cannot give")

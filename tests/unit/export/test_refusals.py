@@ -35,6 +35,14 @@ def of_an_object(one: Any) -> Any:
     return one.x + 1.0
 
 
+def a_field(one: Any) -> Any:
+    return one["x"] * 2.0
+
+
+def a_day_later(one: Any) -> Any:
+    return one + np.timedelta64(1, "D")
+
+
 def random_numbers(n: int) -> Any:
     return np.random.rand(n)
 
@@ -83,6 +91,16 @@ LINE = np.arange(4.0)
     [
         (kept_by_python, (LINE,), "hands something back to Python"),
         (of_an_object, (Plain(1.0),), "one is Plain, a Python object that C callers cannot give"),
+        (
+            a_field,
+            (np.zeros(2, [("x", "f8")]),),
+            "one is an array of records, objects or foreign bytes, a Python object",
+        ),
+        (
+            a_day_later,
+            (np.zeros(2, "M8[D]"),),
+            "one is an array of M8[D], a Python object that C callers cannot give",
+        ),
         (of_an_object, (LINE.astype(">f8"),), "parakeet messages unusual-array"),
         (random_numbers, (3,), "draws random numbers"),
         (of_numpys_own, (np.eye(3), np.eye(3)), "a routine of NumPy's own (linalg.solve of float64, float64, float64)"),
