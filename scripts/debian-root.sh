@@ -26,7 +26,7 @@ trap leave_root EXIT
 
 # enter_root FOLDER: mounts what a process inside needs; a fresh copy of the checkout is in /checkout.
 enter_root() {
-    for folder in /dev /proc /etc/ssl ${DEBIAN_BIND:-}; do
+    for folder in /dev /proc /sys /etc/ssl ${DEBIAN_BIND:-}; do
         mkdir -p "$1$folder"
         mount --bind "$folder" "$1$folder"
         mounted+=("$1$folder")
