@@ -26,7 +26,7 @@ CATALOGUE: Final = (
     ),
     Entry(
         "other-packages",
-        "Functions of other packages that are handed back as a whole",
+        "Functions of Python and of other packages that are handed back as a whole",
         (r"\w+ is not compiled \(.*\)",),
         "leave it where it takes long by itself; else write in NumPy what it does, or register such a body for it "
         "(parakeet_py.register)",

@@ -286,7 +286,7 @@ def _entry_of(site: OpaqueSite) -> Entry | None:
     """The entry of the catalogue that says what to do: of a call that is not compiled, the one about such calls."""
     found = entry_of(site.reason)
     return (
-        entry_named("python-in-loop") if site.operation == "call" and (not found or found.code == "syntax") else found
+        entry_named("other-packages") if site.operation == "call" and (not found or found.code == "syntax") else found
     )
 
 

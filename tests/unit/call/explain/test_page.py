@@ -142,7 +142,7 @@ def test_advice_for_what_is_handed_back(page: Element) -> None:
     (mark,) = of_class(row(page, "share = "), "mark")
     (card,) = [one for one in page.iter("article") if one.get("id") == mark.get("href", "")[1:]]
     assert "Fraction is not compiled" in text_of(card)
-    assert "Instead: " in text_of(card) and "parakeet messages python-in-loop" in text_of(card)
+    assert "Instead: " in text_of(card) and "parakeet messages other-packages" in text_of(card)
 
 
 def test_stages_say_which_line_they_come_from(page: Element) -> None:
