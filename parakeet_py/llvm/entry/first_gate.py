@@ -20,16 +20,14 @@ import ctypes
 import mmap
 import sys
 from functools import lru_cache
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from parakeet_py.base import machine
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import argument_sizes
 from parakeet_py.llvm.entry.callable_type import ENTRY_WORDS, VECTORCALL_OFFSET
+from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.llvm.entry.first_gate_code import X86_64
-from parakeet_py.llvm.runtime.object_layout import Layout
 
 SPAN: Final = 16_000  # ns of short calls of which one is measured
 MOST: Final = 63  # of them that are not
@@ -40,7 +38,7 @@ GROWTH: Final = 4  # times the one before it, and still count in full: the clock
 @lru_cache(maxsize=1)
 def address() -> int:
     """Where the code is, a vectorcall function; 0 if there is none for this process."""
-    if not machine.OWN_LINKER or "free-threading" in sys.version or not _is_known() or not argument_sizes.entry_place():
+    if not machine.OWN_LINKER or "free-threading" in sys.version or why_portable() or not argument_sizes.entry_place():
         return 0
     libc = ctypes.CDLL(None)
     libc.mmap.restype = ctypes.c_void_p
@@ -55,21 +53,6 @@ def address() -> int:
     if libc.mprotect(place, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
         return 0  # the system lets no memory be executed that was written
     return int(place)
-
-
-def _is_known() -> bool:
-    """Are objects laid out as the code expects?"""
-    array = np.zeros((3, 5, 0))
-
-    def word(value: Any, place: int) -> int:
-        return ctypes.c_int64.from_address(id(value) + place).value
-
-    sized: tuple[Any, ...] = ([1, 2, 3], (1, 2, 3), {1: 1, 2: 2, 3: 3})
-    return (
-        all(word(value, Layout.SIZE) == 3 and word(value, Layout.TYPE) == id(type(value)) for value in sized)
-        and ctypes.c_int32.from_address(id(array) + Layout.NDIM).value == 3
-        and [ctypes.c_int64.from_address(word(array, Layout.DIMS) + 8 * axis).value for axis in range(3)] == [3, 5, 0]
-    )
 
 
 def sources() -> tuple[Source, ...]:
