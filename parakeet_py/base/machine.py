@@ -24,7 +24,7 @@ PROCESSOR: Final = _processor()
 
 PORTABLE: Final = os.environ.get("PARAKEET_PORTABLE", "") not in ("", "0", "entry")
 PORTABLE_ENTRY: Final = os.environ.get("PARAKEET_PORTABLE") == "entry"
-"""Calls are made as if the layout of Python's objects were not known (`call/portable_entry`)."""
+"""Calls are made as if the layout of Python's objects were not known (`call/dispatch/portable_entry`)."""
 
 SYSTEM: Final = sys.platform
 WINDOWS: Final = sys.platform == "win32"

@@ -212,7 +212,7 @@ class Compiling(Specializations):
     ) -> Loaded | None:
         """`compile`, begun at a time, where calls take the portable entry."""
         from parakeet_py.call.compile import compile_call, runs_in_python
-        from parakeet_py.call.portable_entry import PortableLoaded
+        from parakeet_py.call.dispatch.portable_entry import PortableLoaded
 
         compiled = compile_call(self.function, normal, self.knowledge, config, guess, extents)
         if runs_in_python(compiled):

@@ -22,7 +22,7 @@ not inherit it), and METHOD_DESCRIPTOR, which lets the interpreter call a decora
 of building a bound method first.
 
 Where type objects are not as they are known to be, nothing is set in them, and calls stay in Python
-(`call/portable_entry` says how they get to compiled code).
+(`call/dispatch/portable_entry` says how they get to compiled code).
 
 Before there is code for its calls, Python runs them (see `call.dispatch.first_calls`), and `first_gate` is all that is
 between. Where there is no such gate, it is `__call__`, which passes some short calls on untimed, so that they cost a

@@ -14,5 +14,5 @@ MISSED: Final = object()
 
 @lru_cache(maxsize=1)
 def why_portable() -> str:
-    """Why calls take the portable entry (`call/portable_entry`); empty if they have entry stubs."""
+    """Why calls take the portable entry (`call/dispatch/portable_entry`); empty if they have entry stubs."""
     return unknown_layout() or ("" if HAS_NATIVE_CALLS else "the layout of type objects is not known")

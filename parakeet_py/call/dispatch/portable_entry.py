@@ -20,7 +20,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -48,11 +48,16 @@ from parakeet_py.signature.results import ResultLeaf, assemble, result_leaves, r
 from parakeet_py.signature.specs import ArraySpec, LeafSpec, ObjectSpec, argument_slots, leaves
 from parakeet_py.typed_ir.numerics import computes
 
-if TYPE_CHECKING:
-    from parakeet_py.call.dispatch.compiling import Compiling
-
 _WRITEABLE: Final = 0x0400  # NPY_ARRAY_WRITEABLE
 _FLAGS: Final = {"divide": error_state.DIVIDE, "over": error_state.OVERFLOW, "invalid": error_state.INVALID}
+
+
+class Dispatcher(Protocol):
+    """What the code of a function asks of what calls it."""
+
+    checked: bool
+
+    def config(self) -> settings.Config: ...
 
 
 class PortableGate:
@@ -100,7 +105,7 @@ class PortableLoaded(Loaded):
 
     gate: Any
 
-    def __init__(self, dispatcher: Compiling, compiled: Compiled) -> None:
+    def __init__(self, dispatcher: Dispatcher, compiled: Compiled) -> None:
         made, config = compiled.specialization, compiled.config
         objects = any(leaf.kind == "object" for leaf in result_leaves(made.result))
         if made.opaque_sites or made.guessed or made.assigns or objects or dispatcher.checked:
