@@ -2,8 +2,8 @@
 
 Gates read Python objects in machine code, by the offsets given here. The structures are not part of a stable interface,
 so every offset is compared with live objects before anything is compiled. Where they differ, compiled code is entered
-by what reads no object (`call/dispatch/portable_entry`). Where the interpreter runs without its lock, on which compiled code
-relies, functions are refused and run in Python. No memory is misread.
+by what reads no object (`call/dispatch/portable_entry`). Where the interpreter runs without its lock, on which
+compiled code relies, functions are refused and run in Python. No memory is misread.
 """
 
 from __future__ import annotations
