@@ -120,6 +120,7 @@ def functions_of(
         if not (isinstance(let.op, OPERATORS) or _is_index(let))
         for line in ([line_of(let.pos)] if ir.blocks_of(let.op) else _lines(let.pos))
     }
+    turns = {line_of(let.pos) for let, _ in statements(final.body) if isinstance(let.op, ir.For | ir.While)}
     of_site = [lines_of_site(site) for site in sites]
     of_kernel = [lines_of_kernel(kernel) for kernel in kernels]
 
@@ -143,6 +144,11 @@ def functions_of(
     for filename, name, first in dict.fromkeys([own, *entered]):
         lines = source_of(filename, first)
         code = _lines_with_code(lines)
+        left |= {
+            (filename, first + begin)
+            for begin, end in _loops_of(lines)
+            if any((filename, first + number) in turns for number in range(begin, end + 1))
+        }
         shown = []
         for number, line in enumerate(lines):
             bare = SourceLine(first + number, line, Fate.NO_CODE)
@@ -188,6 +194,16 @@ def _lines_with_code(lines: Sequence[str]) -> set[int]:
             if isinstance(node, ast.expr):
                 found |= set(range(node.lineno - 1, (node.end_lineno or node.lineno)))
     return found
+
+
+def _loops_of(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """The first and last lines of a function's loops, counted from 0. (That of a loop in typed IR is in its body.)"""
+    try:
+        tree = ast.parse(textwrap.dedent("\n".join(lines)))
+    except SyntaxError:
+        return []
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    return [(node.lineno - 1, (node.end_lineno or node.lineno) - 1) for node in loops]
 
 
 def _is_index(let: ir.Let) -> bool:

@@ -98,6 +98,7 @@ def test_lines_are_those_of_the_source(page: Element) -> None:
         ("v / np.sqrt", "kernel"),
         ("share = ", "handed-back"),
         ("total = 0.0", "folded"),
+        ("for r in rows:", "machine-code"),
         ("total += ", "machine-code"),
     ],
 )
