@@ -30,8 +30,8 @@ from parakeet_py.base.errors import DeoptimizedError, UnsupportedError
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.compile import clocks_of, failures_of
 from parakeet_py.call.compiled import Compiled
-from parakeet_py.call.give_back import contents_kept, put_back, rerun_statuses, values_of
-from parakeet_py.call.load import Loaded
+from parakeet_py.call.give_back import contents_kept, put_back, rerun_statuses
+from parakeet_py.call.load import Loaded, read_source
 from parakeet_py.call.specialization_cache import Native
 from parakeet_py.hybrid.plan.host_memory import Payload, kept_block
 from parakeet_py.llvm.codegen.module import generate
@@ -45,7 +45,7 @@ from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import RANDOM_STATE
 from parakeet_py.signature.results import ResultLeaf, assemble, result_leaves, result_offsets
-from parakeet_py.signature.specs import ArraySpec, LeafSpec, ObjectSpec, argument_slots, leaves
+from parakeet_py.signature.specs import ArraySpec, LeafSpec, ObjectSpec, argument_slots, leaf_values, leaves, spec_of
 from parakeet_py.typed_ir.numerics import computes
 
 _WRITEABLE: Final = 0x0400  # NPY_ARRAY_WRITEABLE
@@ -94,6 +94,7 @@ class PortableLoaded(Loaded):
         "_entry",
         "_free_all",
         "_held",
+        "_hidden",
         "_offsets",
         "_recursive",
         "_rerun",
@@ -140,6 +141,7 @@ class PortableLoaded(Loaded):
         self._entry = self._code[code.entry]
         self._free_all = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(native.symbols["pk_free_all"])
         self._dispatcher, self._compiled = dispatcher, compiled
+        self._hidden = compiled.signature.hidden
         self._rerun = frozenset(rerun_statuses(compiled))
         self._specs = [(leaf.spec, leaf.slot) for leaf in leaves(compiled.signature)]
         self._slots = argument_slots(compiled.signature)
@@ -162,7 +164,13 @@ class PortableLoaded(Loaded):
     @hidden
     def run(self, normal: tuple[Any, ...]) -> Any:
         """A call of this signature, in positional form; `MISSED` if Python, or other code, has to run it."""
-        values = values_of(self._compiled, normal)
+        hidden = [read_source(self.function, one.source, normal) for one in self._hidden]
+        if any(
+            isinstance(one.spec, ArraySpec) and spec_of(value) != one.spec
+            for one, value in zip(self._hidden, hidden, strict=True)
+        ):
+            return MISSED  # another thread has replaced it since the signature was formed
+        values = leaf_values(self._compiled.signature, [*normal, *hidden])
         arguments = np.zeros(self._slots + 1, np.int64)
         for (spec, slot), value in zip(self._specs, values, strict=True):
             _fill(arguments, slot, spec, value)

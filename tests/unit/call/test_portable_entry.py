@@ -171,6 +171,23 @@ def test_threads() -> None:
     assert found == [expected] * 160
 
 
+SCALE = np.arange(3.0)
+
+
+def test_globals_are_read_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def multiply(x: np.ndarray) -> np.ndarray:
+        return x * SCALE
+
+    scaled, x = accelerate(multiply, when="now"), np.ones(3)
+    assert scaled(x).tolist() == [0, 1, 2]
+    for other in (np.arange(3.0) + 1, np.arange(3), np.arange(6.0)[::2], 2.0):
+        monkeypatch.setitem(globals(), "SCALE", other)
+        assert scaled(x).tolist() == (x * other).tolist()
+    with pytest.raises(NameError):
+        monkeypatch.delitem(globals(), "SCALE")
+        scaled(x)
+
+
 def test_when_it_pays() -> None:
     """Whatever is decided of calls, results are the same, and no gate of machine code takes those that Python runs."""
 
