@@ -52,6 +52,7 @@ class Root:
     source : the array that it is another form of, if it is
     refresh : brings chunks from the array that it is another form of, if that has changed
     wrote : takes chunks that have been stored back to it
+    is_index : its elements were the last index of each when it was made
     whole_key : the key of all of it in one, and the version of which it is
     """
 
@@ -66,6 +67,7 @@ class Root:
         self.source: Root | None = None
         self.refresh: Callable[[], None] | None = None
         self.wrote: Callable[[], None] | None = None
+        self.is_index = False
         self.whole_key: tuple[int, Hashable] | None = None
         self.chunks = chunks
         self.bounds: list[list[int]] = []

@@ -116,6 +116,8 @@ class RegionTasks:
         with put_off():
             blocks = self._tasks(function, filled, free, stores)
         results = self.joins.private(self.values, blocks) if self.private else self.joins.results(blocks)
+        if isinstance(op, ir.Map) and not op.body.statements and op.body.results == op.indices[-1:]:
+            results[0].root.is_index = True
         self._tell()
         return results
 

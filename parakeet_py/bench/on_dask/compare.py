@@ -1,6 +1,9 @@
 """`make bench-cluster`: the twelve programs on a LocalCluster, beside those written by hand; times in turns, and tasks.
 
 python -m parakeet_py.bench.on_dask.compare --workers 2 --threads 1 --size 1.0 kmeans heat_3d
+
+Tasks are counted by the scheduler: all that workers have run, in rounds too. With `--overhead`, each program runs on
+one worker with one thread beside the same call in this process on one thread, with chunks that take over 50 ms each.
 """
 
 from __future__ import annotations
@@ -13,12 +16,16 @@ from typing import Any
 
 import dask
 import dask.array as da
+import distributed
 import numpy as np
+from distributed.diagnostics.plugin import SchedulerPlugin
 
-from parakeet_py import accelerate
+from parakeet_py import accelerate, options
 from parakeet_py.bench.on_dask import functions, peers
 
 ROUNDS, STEPS = 5, 20
+LEAST = 0.25  # seconds of all chunks, each a fourth, in `overhead`
+TURNS = {"kmeans": ROUNDS, "heat_3d": 2, "hotspot": 2}  # how often all chunks are run there
 NAMES = tuple(peers.DASK)
 
 
@@ -79,7 +86,32 @@ def tasks_of(array: Any) -> int:
     return len(array.__dask_optimize__(array.dask, array.__dask_keys__()))
 
 
-def measured(name: str, size: float, repeats: int) -> dict[str, tuple[float, int]]:
+class Counter(SchedulerPlugin):  # type: ignore[misc]
+    """Counts the tasks that workers run."""
+
+    name = "count"
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def transition(self, key: Any, start: str, finish: str, *args: Any, **more: Any) -> None:
+        if start == "processing" and finish == "memory":
+            self.count += 1
+
+    def of(self, function: Callable[..., Any], given: Sequence[Any]) -> int:
+        """How many tasks a program is."""
+        wait(given)
+        self.count = 0
+        wait(dask.persist(function(*given)))
+        return self.count
+
+
+def wait(arrays: Any) -> None:
+    """Until arrays are there."""
+    distributed.wait([one for one in arrays if hasattr(one, "dask")])
+
+
+def measured(name: str, size: float, repeats: int, counter: Counter) -> dict[str, tuple[float, int]]:
     """Median seconds of a program in each form, and its tasks; results are compared.
 
     Raises
@@ -101,11 +133,44 @@ def measured(name: str, size: float, repeats: int) -> dict[str, tuple[float, int
                 seconds[form].append(time.perf_counter() - start)
             else:
                 results[form] = value
-                counts[form] = tasks_of(lazy)
+                counts[form] = counter.of(function, given)
     for form, value in results.items():
         if not np.allclose(value, results["parakeet"], rtol=1e-8, atol=1e-8):
             raise ArithmeticError(f"{name}: {form} differs")
     return {form: (statistics.median(some), counts[form]) for form, some in seconds.items()}
+
+
+def overhead(name: str, repeats: int) -> tuple[float, float, float]:
+    """Seconds that a chunk takes, least seconds of a call in this process on one thread, and on one worker with one
+    thread, which has the chunks and keeps those of the result."""
+    function, size = forms(name)["parakeet"], 0.25
+    while True:
+        given = arguments(name, size)
+        if name in ("heat_3d", "hotspot"):
+            given = *given[:-1], 2
+        with dask.config.set(scheduler="sync"):
+            arrays = dask.compute(*given)
+        with options(threads=1):
+            function(*arrays)
+            start = time.perf_counter()
+            function(*arrays)
+            alone = time.perf_counter() - start
+            if alone > LEAST * TURNS.get(name, 1) or size > 64:
+                break
+        size *= 2
+    held = dask.persist(*given)
+    wait(held)
+    found: dict[str, list[float]] = {"here": [], "there": []}
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        with options(threads=1):
+            function(*arrays)
+        found["here"].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        wait(dask.persist(function(*held)))
+        found["there"].append(time.perf_counter() - start)
+    here, there = (min(some[1:]) for some in found.values())
+    return here / TURNS.get(name, 1) / 4, here, there
 
 
 def _reduced(lazy: Any) -> Any:
@@ -124,17 +189,27 @@ def main(arguments_: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--size", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args(arguments_)
-    from distributed import Client, LocalCluster
-
+    parser.add_argument("--overhead", action="store_true", help="beside the same work in one process")
+    chosen = parser.parse_args(arguments_)
+    workers, threads = (1, 1) if chosen.overhead else (chosen.workers, chosen.threads)
     with (
-        LocalCluster(n_workers=options.workers, threads_per_worker=options.threads, dashboard_address=None) as cluster,
-        Client(cluster),
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=threads, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
     ):
+        if chosen.overhead:
+            print("| program | ms of a chunk | one process, ms | Dask, ms | ratio |")
+            print("|---|---|---|---|---|")
+            for name in chosen.names or NAMES:
+                chunk, here, there = overhead(name, chosen.repeats)
+                numbers = f"{1e3 * chunk:.0f} | {1e3 * here:.0f} | {1e3 * there:.0f} | {there / here:.2f}"
+                print(f"| {name} | {numbers} |", flush=True)
+            return
+        counter = Counter()
+        cluster.scheduler.add_plugin(counter)
         print("| program | parakeet, ms | dask.array | map_blocks + numba | tasks | of dask.array | of numba |")
         print("|---|---|---|---|---|---|---|")
-        for name in options.names or NAMES:
-            found = measured(name, options.size, options.repeats)
+        for name in chosen.names or NAMES:
+            found = measured(name, chosen.size, chosen.repeats, counter)
             own, count = found["parakeet"]
             cells = [f"{1e3 * own:.0f}"]
             cells += [f"{found[form][0] / own:.2f}" if form in found else "" for form in ("dask.array", "numba")]

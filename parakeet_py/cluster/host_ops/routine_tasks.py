@@ -21,7 +21,7 @@ def run_routine(call: PlannedCall, routine: Any, given: list[LazyArray]) -> list
     """A routine on arrays: first those that it stores into; gives whether it has failed, if it says so."""
     arrays = [call.ready(array) for array in given]
     if is_cut(call, routine.name, arrays):
-        run_sort(call, routine.name, routine.line, arrays[0])
+        run_sort(call, routine.name, routine.line, arrays)
         return []
     windows, inputs, graph = Windows(call.graph), TaskInputs(), call.graph
     roots = list({id(array.root): array.root for array in arrays}.values())

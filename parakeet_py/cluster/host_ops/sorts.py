@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from dask._task_spec import TaskRef
 
@@ -30,11 +31,14 @@ SAMPLES = 4096  # that a rank takes from all runs in a round
 
 def is_cut(call: PlannedCall, name: str, arrays: Sequence[LazyArray]) -> bool:
     """Whether a routine is a sort of an array that is large and in several chunks."""
-    if routines.family(name) != "sort":
+    family, lines = routines.family(name), arrays[-1]
+    if family not in ("sort", "argsort") or lines.root.chunks is None or not call.is_large(lines.root):
         return False
-    (lines,) = arrays
-    root = lines.root
-    return root.chunks is not None and call.is_large(root) and _covers(lines) and all(lines.shape)
+    if family == "argsort":
+        places = arrays[0]
+        if not (places.root.is_index and places.root.version == 0 and _covers(places)):
+            return False
+    return _covers(lines) and all(lines.shape)
 
 
 def _covers(lines: LazyArray) -> bool:
@@ -47,9 +51,10 @@ def _covers(lines: LazyArray) -> bool:
     return len(root.shape) == 2 and step == 1 and lines.shape[0] == root.shape[first]
 
 
-def run_sort(call: PlannedCall, name: str, line: int, lines: LazyArray) -> None:
-    """Sort lines in place, in blocks or in pieces."""
-    call.may_store(lines.root, line)
+def run_sort(call: PlannedCall, name: str, line: int, arrays: Sequence[LazyArray]) -> None:
+    """Sort lines in place, or find the places of their elements in order, in blocks or in pieces."""
+    target, lines = arrays[0], arrays[-1]
+    call.may_store(target.root, line)
     before = len(call.graph.tasks)
     windows = Windows(call.graph)
     (first, _), (along, _) = lines.axes
@@ -59,20 +64,20 @@ def run_sort(call: PlannedCall, name: str, line: int, lines: LazyArray) -> None:
     if len(inner) > 2 and count >= len(inner) - 1:
         outer, inner = [count * at // (len(inner) - 1) for at in range(len(inner))], [0, lines.shape[1]]
     if len(inner) == 2:
-        made = _sorted_blocks(call, windows, lines, outer)
+        made = _sorted_blocks(call, windows, target, lines, outer)
         join = "side by side"
     else:
-        made = _sorted_lines(call, windows, lines, inner)
+        made = _sorted_lines(call, windows, target, lines, inner)
         join = "partitions"
     blocks = tuple(len(extents) for extents in made.chunks or ())
-    _store(call, lines, made)
+    _store(call, target, made)
     call.told(RegionReport(name, line, blocks, join, len(call.graph.tasks) - before, windows.moved))
 
 
-def _store(call: PlannedCall, lines: LazyArray, made: Root) -> None:
+def _store(call: PlannedCall, target: LazyArray, made: Root) -> None:
     """Let what is sorted be the array."""
-    root = lines.root
-    if lines.is_whole():
+    root = target.root
+    if target.is_whole():
         assert made.chunks is not None
         root.cut(made.chunks)
         root.keys = made.keys
@@ -83,7 +88,7 @@ def _store(call: PlannedCall, lines: LazyArray, made: Root) -> None:
         root.keys = {place[1:]: key for place, key in made.keys.items()}
         root.changed()
     else:
-        store_array(call, lines, LazyArray.of(made))
+        store_array(call, target, LazyArray.of(made))
 
 
 def _block(
@@ -104,30 +109,40 @@ def _new(lines: LazyArray, *bounds: Sequence[int]) -> Root:
     return Root(lines.shape, lines.root.dtype, lines.root.itemsize, chunks)
 
 
-def _sorted_blocks(call: PlannedCall, windows: Windows, lines: LazyArray, outer: Sequence[int]) -> Root:
+def _sorted_blocks(
+    call: PlannedCall, windows: Windows, target: LazyArray, lines: LazyArray, outer: Sequence[int]
+) -> Root:
     """Blocks of whole lines."""
     snapshot, prefix, extent = Snapshot(lines.root), call.graph.prefix("sort"), lines.shape[1]
-    made = _new(lines, outer, [0, extent])
+    made = _new(target, outer, [0, extent])
+    function = sorting.sorted_rows if target is lines else sorting.places_in_order
     for number, (lo, hi) in enumerate(itertools.pairwise(outer)):
         inputs = TaskInputs()
         what = _block(windows, inputs, snapshot, lines, [(lo, hi), (0, extent)])
-        given = *what, _shape(lines, hi - lo, extent), *inputs.refs()
-        made.keys[number, 0] = call.graph.add((prefix, number), sorting.sorted_rows, *given)
+        given = *what, _shape(target, hi - lo, extent), *inputs.refs()
+        made.keys[number, 0] = call.graph.add((prefix, number), function, *given)
     return made
 
 
-def _sorted_lines(call: PlannedCall, windows: Windows, lines: LazyArray, inner: Sequence[int]) -> Root:
+def _sorted_lines(
+    call: PlannedCall, windows: Windows, target: LazyArray, lines: LazyArray, inner: Sequence[int]
+) -> Root:
     """Lines whose pieces are sorted side by side."""
-    made = _new(lines, range(lines.shape[0] + 1), inner)
+    made = _new(target, range(lines.shape[0] + 1), inner)
     snapshot, prefix = Snapshot(lines.root), call.graph.prefix("sort")
     for row in range(lines.shape[0]):
         runs: list[Hashable] = []
         for number, ends in enumerate(itertools.pairwise(inner)):
             inputs = TaskInputs()
             spec, slot = _block(windows, inputs, snapshot, lines, [(row, row + 1), ends])
-            given = spec, slot, (ends[1] - ends[0],), *inputs.refs()
-            runs.append(call.graph.add((f"{prefix}-run", row, number), sorting.sorted_rows, *given))
-        keys = _partitions(call, runs, list(inner), (prefix, row), lines)
+            key = f"{prefix}-run", row, number
+            given: tuple[Any, ...]
+            if target is lines:
+                given = spec, slot, (ends[1] - ends[0],), *inputs.refs()
+                runs.append(call.graph.add(key, sorting.sorted_rows, *given))
+            else:
+                runs.append(call.graph.add(key, sorting.sorted_with_places, spec, slot, ends[0], *inputs.refs()))
+        keys = _partitions(call, runs, list(inner), (prefix, row), target)
         made.keys |= {(row, number): key for number, key in enumerate(keys)}
         windows.moved += lines.shape[1] * lines.root.itemsize
     return made

@@ -5,6 +5,8 @@ how many elements of each run come before it. Between two bounds on the element 
 its elements; from these follow closer bounds, until the element itself is known (multiple selection by samples, after
 Frederickson and Johnson's selection in sorted columns). Equal elements stand in the order of the runs, so the whole is
 as stable as the sorts are. Values are compared by NumPy's own sorting functions: NaN is last.
+
+An `argsort` is the same with runs of two arrays, the values and their places in the line.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from parakeet_py.cluster.worker.buffers import ViewSlot, WindowSpec, numpy_view
 
 Values = np.ndarray[Any, Any]
+Run = Values | tuple[Values, Values]
 Counts = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -45,20 +48,38 @@ def sorted_rows(spec: WindowSpec, slot: ViewSlot, shape: tuple[int, ...], *value
     return np.sort(np.broadcast_to(numpy_view(spec, slot, values), slot.shape), axis=-1, kind="stable").reshape(shape)
 
 
-def told(run: Values, bounds: Bounds | None, ranks: int, most: int) -> tuple[Told, ...]:
+def sorted_with_places(spec: WindowSpec, slot: ViewSlot, first: int, *values: Any) -> Run:
+    """A piece of a line, sorted, and the places of its elements in the line; it begins at `first`."""
+    line = numpy_view(spec, slot, values).reshape(-1)
+    order = np.argsort(line, kind="stable")
+    return line[order], order + first
+
+
+def places_in_order(spec: WindowSpec, slot: ViewSlot, shape: tuple[int, ...], *values: Any) -> Values:
+    """The places of the elements of a block's lines, in order, as a chunk of its shape."""
+    lines = np.broadcast_to(numpy_view(spec, slot, values), slot.shape)
+    return np.argsort(lines, axis=-1, kind="stable").reshape(shape)
+
+
+def told(run: Run, bounds: Bounds | None, ranks: int, most: int) -> tuple[Told, ...]:
     """What a run tells of each rank between the bounds that are known so far."""
+    values = _values(run)
     if bounds is None:
-        places = _spread(0, run.size, most)
-        return (Told(0, 0, run.size, places, run[places]),) * ranks
-    before = np.searchsorted(run, bounds.low, "left")
-    through = np.searchsorted(run, bounds.low, "right")
-    last = np.maximum(np.searchsorted(run, bounds.high, "left"), through)
+        places = _spread(0, values.size, most)
+        return (Told(0, 0, values.size, places, values[places]),) * ranks
+    before = np.searchsorted(values, bounds.low, "left")
+    through = np.searchsorted(values, bounds.low, "right")
+    last = np.maximum(np.searchsorted(values, bounds.high, "left"), through)
     answers = []
     for number in range(ranks):
         first, stop = int(through[number]), int(last[number])
         places = _spread(first, first if bounds.found[number] else stop, most)
-        answers.append(Told(int(before[number]), first, stop, places, run[places]))
+        answers.append(Told(int(before[number]), first, stop, places, values[places]))
     return tuple(answers)
+
+
+def _values(run: Run) -> Values:
+    return run[0] if isinstance(run, tuple) else run
 
 
 def _spread(first: int, stop: int, most: int) -> Counts:
@@ -123,13 +144,18 @@ def cuts(ranks: tuple[int, ...], bounds: Bounds, *runs: Sequence[Told]) -> Count
     return found
 
 
-def piece(run: Values, cut: Counts, number: int, chunk: int) -> Values:
+def piece(run: Run, cut: Counts, number: int, chunk: int) -> Run:
     """What a run has of a chunk of the result."""
     first = cut[chunk - 1, number] if chunk else 0
-    last = cut[chunk, number] if chunk < len(cut) else run.size
-    return run[first:last]
+    last = cut[chunk, number] if chunk < len(cut) else _values(run).size
+    return (run[0][first:last], run[1][first:last]) if isinstance(run, tuple) else run[first:last]
 
 
-def merged(shape: tuple[int, ...], *pieces: Values) -> Values:
+def merged(shape: tuple[int, ...], *pieces: Run) -> Values:
     """A chunk of the result."""
-    return np.sort(np.concatenate(pieces), kind="stable").reshape(shape)
+    values = np.concatenate([_values(one) for one in pieces])
+    places = [one[1] for one in pieces if isinstance(one, tuple)]
+    if not places:
+        return np.sort(values, kind="stable").reshape(shape)
+    found: Values = np.concatenate(places)[np.argsort(values, kind="stable")].reshape(shape)
+    return found

@@ -85,6 +85,28 @@ def test_nothing_is_gathered() -> None:
     assert "sort.quicksort" in str(report) and "1 x 6 blocks, partitions" in str(report)
 
 
+def test_places_of_a_line_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorts, "SAMPLES", 4)
+    places = accelerate(when="now", strict=True)(lambda x: np.argsort(x))
+    for name, values in DATA.items():
+        for chunks in CHUNKS[:2]:
+            lazy = places(da.from_array(values, chunks=chunks))
+            assert lazy.dtype == np.intp and np.array_equal(lazy.compute(), np.argsort(values, kind="stable")), name
+    assert "partitions" in str(places.explain(da.from_array(DATA["floats"], chunks=500)).device)
+
+
+def test_places_of_several_lines() -> None:
+    for function in (
+        lambda x: np.argsort(x, axis=0),
+        lambda x: np.argsort(x, axis=1),
+        lambda x: np.lexsort((x[1], x[0])),
+    ):
+        for values in (RNG.random((40, 30)), RNG.random((3, 50))):
+            for chunks in (7, (7, -1), (-1, 4)):
+                lazy = accelerate(when="now", strict=True)(function)(da.from_array(values, chunks=chunks))
+                assert np.array_equal(lazy.compute(), function(values))
+
+
 @pytest.mark.parametrize("axis", [0, 1, None])
 def test_lines(axis: int | None) -> None:
     fast = accelerate(when="now", strict=True)(lambda x: np.sort(x, axis=axis))
