@@ -256,6 +256,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
 # the settings are those of the environment, and there is no need to ask Python for `current()`.
 open_blocks = array("q", [0])
 _default_threads = array("i", [1])  # `thread_count` of the environment's settings, once they have been read
+_reloads = array("q", [0])  # how often the environment has been read
 _open_blocks_lock = allocate_lock()
 
 
@@ -268,6 +269,21 @@ def default_threads_address() -> int:
     """Address of an i32: the number of threads where no `options` block is open."""
     environment()
     return _default_threads.buffer_info()[0]
+
+
+def reloads_address() -> int:
+    """Address of an i64: how often the environment has been read."""
+    return _reloads.buffer_info()[0]
+
+
+def reloads() -> int:
+    """How often the environment has been read."""
+    return _reloads[0]
+
+
+def variable() -> ContextVar[Config | None]:
+    """The variable that holds the settings of the innermost `options` block of a context; None outside of blocks."""
+    return _changed
 
 
 def environment() -> Config:
@@ -313,6 +329,7 @@ def reload() -> Config:
     if _from_environment.asked_by_gates:
         _count_blocks(1)  # gates have to ask
     _default_threads[0] = _from_environment.thread_count
+    _reloads[0] += 1
     _warn_of_unknown(os.environ)
     return _from_environment
 

@@ -12,9 +12,10 @@ import sys
 import threading
 import types
 import warnings
+from array import array
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -105,42 +106,60 @@ _FILTERS = sys.intern("filters")
 holds = ctypes.c_void_p(None), ctypes.c_void_p(None)
 
 
+# What gates have been told, so that they need not ask again under the same settings. For each function that they ask:
+# its address, that of the settings (of the environment's: of None), how often these had been read, and the answer.
+_told = array("q", [0] * 16)
+_told_of: list[settings.Config | None] = [None] * 4  # kept, so that no other settings come to lie at their addresses
+
+
 def _thread_count() -> int:
     """Threads a parallel region of a call made here and now may use, asked by gates if blocks are open.
 
     0: such calls run on other devices, or in Python, or in a frame that a profiler sees, or as checked or exact machine
     code. Of a team that has the CPU: `small_calls.word`, as the CPU takes small calls.
     """
-    config = settings.current()
-    return 0 if config.checked or config.exact else _threads_here(config)
+    return _answer(0)
 
 
 def _checked_thread_count() -> int:
     """The same, asked by gates of checked machine code."""
-    config = settings.current()
-    return _threads_here(config) if config.checked and not config.exact else 0
+    return _answer(1)
 
 
 def _exact_thread_count() -> int:
     """The same, asked by gates of exact machine code, which takes all calls."""
-    config = settings.current()
-    return 0 if config.checked else _threads_here(config)
+    return _answer(2)
 
 
 def _checked_exact_thread_count() -> int:
+    return _answer(3)
+
+
+_ASKED: Final = _thread_count, _checked_thread_count, _exact_thread_count, _checked_exact_thread_count
+for _number, _one in enumerate(_ASKED):
+    _told[4 * _number] = id(_one)
+
+
+def _answer(question: int) -> int:
+    """The answer of the function of this number; gates are told, if no tool watches this thread."""
+    if sys.gettrace() is not None or tracing.wants_frame():
+        return 0
+    for_checked, for_exact = question & 1 != 0, question & 2 != 0
+    block, read = settings.variable().get(), settings.reloads()
     config = settings.current()
-    return _threads_here(config) if config.checked else 0
+    taken = config.enabled and config.checked == for_checked and (for_exact or not config.exact)
+    answer = (config.thread_count if config.on_cpu else small_calls.word(config)) if taken else 0
+    row = 4 * question
+    _told[row + 1] = 0  # other threads may be looking
+    _told_of[question] = block
+    _told[row + 2], _told[row + 3] = read, answer
+    _told[row + 1] = id(block)
+    return answer
 
 
 def of_exact(checked: bool) -> dict[str, int]:
     """What gates of exact machine code mention in the place of what others do."""
     return {"gate.thread_count": id(_checked_exact_thread_count if checked else _exact_thread_count)}
-
-
-def _threads_here(config: settings.Config) -> int:
-    if not config.enabled or sys.gettrace() is not None or tracing.wants_frame():
-        return 0
-    return config.thread_count if config.on_cpu else small_calls.word(config)
 
 
 @lru_cache(maxsize=1)
@@ -165,6 +184,9 @@ def symbols() -> dict[str, int]:
     found["gate.open_blocks"] = settings.open_blocks_address()
     found["gate.default_threads"] = settings.default_threads_address()
     found["gate.thread_count"] = id(_thread_count)
+    found["gate.told"] = _told.buffer_info()[0]
+    found["gate.reloads"] = settings.reloads_address()
+    found["gate.settings"] = id(settings.variable())
     found["gate.error_state"] = id(error_state.variable())
     found["gate.warnings"] = id(vars(warnings))
     found["gate.filters"] = id(_FILTERS)

@@ -94,6 +94,9 @@ def PyErr_Clear(): ...
 def _PyObject_New(kind: ptr) -> ptr: ...
 int64: extern("dtype.int64")
 int64_type: extern("numpy.int64")
+settings: extern
+told: extern
+reloads: extern
 def PyDict_Next(dict: ptr, place: ptr, key: ptr, value: ptr) -> i32: ...
 def PyObject_GetAttr(object: ptr, name: ptr) -> ptr: ...
 
@@ -298,15 +301,36 @@ def is_small(small: ptr, args: ptr) -> i1:
         left -= 1
     return True
 
-# The number that the Python function `teller` gives; 1 if it fails. Of a team that has the CPU the number is negative:
-# the CPU's threads, and above 16 bits what the team is called in `small`; 0 if the call is not so small.
-@cold.noinline
-def ask_threads(teller: ptr, small: ptr, args: ptr) -> i32:
+# The number that the Python function `teller` gives; 1 if it fails.
+@internal.noinline
+def answer_of(teller: ptr) -> i64:
     answer = or_clear(PyObject_Vectorcall(teller, null, 0, null))
     if answer == null:
         return 1
     number = PyLong_AsLong(answer)
     Py_DecRef(answer)
+    return number
+
+# What the function has said under the settings in force, which it has noted in `told`; else it is asked.
+@internal.noinline
+def known_answer(teller: ptr) -> i64:
+    place = alloca(ptr)
+    place.ptr = null
+    PyContextVar_Get(settings, null, place)
+    here = place.ptr
+    Py_DecRef(here)
+    row = told
+    while row.ptr != teller:
+        row += 32
+    if (row.ptr[1] != here) | (row.i64[2] != reloads.i64) | (watched() != 0):
+        return answer_of(teller)
+    return row.i64[3]
+
+# The answer of `teller`. Of a team that has the CPU it is negative: the CPU's threads, and above 16 bits what the team
+# is called in `small`; 0 if the call is not so small.
+@noinline
+def ask_threads(teller: ptr, small: ptr, args: ptr) -> i32:
+    number = known_answer(teller)
     if number < 0:
         number = 0 - number
         if (number >> 16) != small.i64:

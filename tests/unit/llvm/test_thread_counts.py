@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
 import pytest
 
+from parakeet_py.base import config
 from parakeet_py.base.config import current, environment, options
+from parakeet_py.llvm.entry import boxing
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, install
 from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.signature.results import ResultLeaf
@@ -97,3 +100,60 @@ def test_the_environment_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.undo()
         reload()
     assert f() == current().thread_count
+
+
+def test_settings_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = teller()
+    asked: list[int] = []
+    answer = boxing._answer
+
+    def counted(question: int) -> int:
+        asked.append(question)
+        return answer(question)
+
+    monkeypatch.setattr(boxing, "_answer", counted)
+    for threads in (3, 4):
+        with options(threads=threads):
+            assert [f() for _ in range(5)] == [threads] * 5
+    assert len(asked) == 2
+    with options(threads=3):  # other settings, equal ones
+        assert f() == 3
+    assert len(asked) == 3
+
+
+def test_the_environment_is_read_again_beside_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = teller()
+    before, done = threading.Event(), threading.Event()
+
+    def open_block() -> None:
+        with options(threads=9):
+            before.set()
+            done.wait()
+
+    thread = threading.Thread(target=open_block)
+    thread.start()
+    before.wait()
+    try:
+        assert f() == environment().thread_count
+        monkeypatch.setenv("PARAKEET_NUM_THREADS", "6")
+        config.reload()
+        assert [f(), f()] == [6, 6]
+        monkeypatch.undo()
+        config.reload()
+        assert f() == environment().thread_count
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_tracer_is_seen_inside_a_block() -> None:
+    f = teller()
+    with options(threads=3):
+        assert f() == 3
+        sys.settrace(lambda *event: None)
+        try:
+            with pytest.raises(AssertionError):  # `slow` is called
+                f()
+        finally:
+            sys.settrace(None)
+        assert f() == 3
