@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from parakeet_py.base import config as settings
@@ -17,7 +16,14 @@ from parakeet_py.base import errors
 from parakeet_py.call.dispatch.first_calls import begin, completing, first_calls_of, prepare
 from parakeet_py.call.interop.pandas_engine import PandasEngine
 from parakeet_py.hybrid.residency import fingerprint
-from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, complete_with, set_reduce, set_slow
+from parakeet_py.llvm.entry.callable_type import (
+    LATER,
+    AcceleratedFunction,
+    begin_with,
+    complete_with,
+    set_reduce,
+    set_slow,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +60,10 @@ errors.look_up_with(_entry_of)
 
 
 def _make(function: Callable[..., Any], options: dict[str, Any], checked: bool | None = None) -> Any:
+    if type(function) is types.FunctionType:  # nearly always
+        instance = AcceleratedFunction.__new__(AcceleratedFunction)
+        equip(instance, function, options, checked)
+        return instance
     if isinstance(function, AcceleratedFunction):
         return function if not options else _make(function.__wrapped__, options)
     if isinstance(function, (staticmethod, classmethod)):
@@ -82,9 +92,7 @@ def equip(
         own = dataclasses.replace(config, **options) if options else config
         waits, made_of = own.pays and own.on_cpu and not checked, (options, checked)
     left_to_python = function.__name__ in _ASKED_BY_THE_COMPILER and not options.get("strict")
-    AcceleratedFunction.__init__(
-        instance, function, MethodType(begin, instance) if waits and not left_to_python else None
-    )
+    AcceleratedFunction.__init__(instance, function, LATER if waits and not left_to_python else None)
     instance._complete = made_of if function is given else (*made_of, given)
     if waits or left_to_python:
         prepare(instance, left_to_python)
@@ -130,6 +138,7 @@ def _complete(instance: Any) -> Dispatcher:
 
 
 complete_with(_complete)
+begin_with(begin)
 
 
 def _wrapper(target: Callable[..., Any]) -> types.FunctionType:

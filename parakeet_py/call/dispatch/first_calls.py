@@ -28,7 +28,7 @@ from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.pricing import COMPILER, MOST, CodeSize, compile_cost, evaluates, size_of, size_of_code
 from parakeet_py.llvm.entry import argument_sizes, first_gate
 from parakeet_py.llvm.entry.booked_time import booked
-from parakeet_py.llvm.entry.callable_type import install
+from parakeet_py.llvm.entry.callable_type import install, make_slow
 from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
 
@@ -82,6 +82,8 @@ def prepare(instance: Any, for_ever: bool = False) -> None:
         _first_gate = (argument_sizes.address(), entry) if entry else (0, 0)
         tell_classes()
     instance._table, instance._entry = _first_gate
+    if not instance._entry and not for_ever:
+        make_slow(instance)  # where other code looks for it
 
 
 def tell_classes() -> None:

@@ -20,7 +20,7 @@ from parakeet_py.base import config as settings
 from parakeet_py.base import machine
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import booked_time
-from parakeet_py.llvm.entry.callable_type import FUNCTION_OFFSET, SLOW_OFFSET
+from parakeet_py.llvm.entry.callable_type import FUNCTION_OFFSET, SLOW_OFFSET, make_slow
 from parakeet_py.llvm.runtime.object_layout import Layout
 
 HASH_BITS: Final = 14
@@ -46,6 +46,8 @@ _WORDS: Final = (
     "SET_STRING",
     "SYSTEM_ERROR",
     "GONE",
+    "MAKE_SLOW",
+    "DROP",
 )
 _gone = ctypes.create_string_buffer(b"call of a function that is being freed")
 
@@ -97,6 +99,8 @@ def table() -> array[int]:
         "SET_STRING": c_function("PyErr_SetString"),
         "SYSTEM_ERROR": id(SystemError),
         "GONE": ctypes.addressof(_gone),
+        "MAKE_SLOW": id(make_slow),
+        "DROP": c_function("Py_DecRef"),
     }
     return array("q", [words[name] for name in _WORDS])
 

@@ -159,6 +159,9 @@ _OF_FUNCTIONS = (
 )
 
 
+LATER: Final[Any] = object()  # stands for a `slow` that is not made yet
+
+
 class _Signature:
     """`__signature__`: that of the wrapped function; None on the type, so that its own is still found."""
 
@@ -172,7 +175,8 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     Parameters
     ----------
     function : the Python function; its name, docstring, annotations and attributes are taken over
-    slow : called with the same arguments whenever no native entry takes the call; `function` by default
+    slow : called with the same arguments whenever no native entry takes the call; `function` by default. `LATER`: what
+        `begin_with` has set makes it when it is asked for.
     """
 
     # What calls need is in slots: `functools.wraps` copies what is in `__dict__` to other functions.
@@ -196,7 +200,8 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
         self._function = function
-        self._slow: Callable[..., Any] = function if slow is None else slow
+        if slow is not LATER:
+            self._slow: Callable[..., Any] = function if slow is None else slow
         self._largest = self._largest_int = SMALL
         self._complete: Any = None  # what `_dispatcher` is made of when it is first asked for
         self._calls: Any = None  # what takes the first calls, once there are any
@@ -207,14 +212,12 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
             functools.update_wrapper(self, function)
             return
         # The same, but that annotations are asked for when they are needed: packages have thousands of functions.
-        self.__dict__ = {
-            "__module__": function.__module__,
-            "__name__": function.__name__,
-            "__qualname__": function.__qualname__,
-            "__doc__": function.__doc__,
-            **function.__dict__,
-            "__wrapped__": function,
-        }
+        # Set one by one, these need no dict.
+        self.__module__, self.__name__ = function.__module__, function.__name__
+        self.__qualname__, self.__doc__ = function.__qualname__, function.__doc__
+        if attributes := function.__dict__:
+            self.__dict__.update(attributes)
+        self.__wrapped__ = function
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -257,6 +260,9 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
             return getattr(self.__wrapped__, name)
         if name == "_dispatcher" and self._complete is not None:
             return _complete(self)
+        if name == "_slow":
+            make_slow(self)
+            return self._slow
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
@@ -284,6 +290,24 @@ def complete_with(complete: Callable[[AcceleratedFunction], Any]) -> None:
     """Set what makes the dispatcher of an accelerated function out of its `_complete`."""
     global _complete
     _complete = complete
+
+
+def _begin_in_python(instance: AcceleratedFunction, /, *args: Any, **kwargs: Any) -> Any:
+    return instance._function(*args, **kwargs)
+
+
+_begin: Callable[..., Any] = _begin_in_python
+
+
+def begin_with(begin: Callable[..., Any]) -> None:
+    """Set what `LATER` stands for: a function that is called with the accelerated function and then the arguments."""
+    global _begin
+    _begin = begin
+
+
+def make_slow(instance: AcceleratedFunction) -> None:
+    """Make what has been left for later."""
+    instance._slow = types.MethodType(_begin, instance)
 
 
 def _by_name(instance: AcceleratedFunction, frame: types.FrameType) -> str | tuple[Any, ...]:

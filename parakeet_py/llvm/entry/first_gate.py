@@ -127,12 +127,27 @@ def timed(self: ptr, table: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr
     self.UNTIMED.i64 = smin(SPAN // smax(own, 1), MOST)
     return result
 
-# The call is for what stands behind; while the instance is being freed, there is no such thing.
+# The call is for what stands behind.
 @internal.noinline
 def pass_on(self: ptr, table: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     slow = (self + table.SLOW_PLACE.i64).ptr
     if slow == null:
+        slow = made(self, table)
+        if slow == null:
+            return null
+    return table.VECTORCALL.ptr.ptr(slow, arguments, nargsf, names)
+
+# What stands behind, which is made now, borrowed; null while the instance is being freed.
+@internal.noinline
+def made(self: ptr, table: ptr) -> ptr:
+    if (self + table.FUNCTION_PLACE.i64).ptr == null:
         table.SET_STRING.ptr.ptr(table.SYSTEM_ERROR.ptr, table.GONE.ptr)
         return null
-    return table.VECTORCALL.ptr.ptr(slow, arguments, nargsf, names)
+    arguments = alloca(ptr)
+    arguments.ptr = self
+    none = table.VECTORCALL.ptr.ptr(table.MAKE_SLOW.ptr, arguments, 1, null)
+    if none == null:
+        return null
+    table.DROP.ptr.ptr(none)
+    return (self + table.SLOW_PLACE.i64).ptr
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import runpy
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -169,3 +170,18 @@ def test_large_ints_pass_by_where_no_loop_counts_to_them(monkeypatch: pytest.Mon
     assert added._largest_int == 2**63 - 1 and SMALL < counted._largest_int < 10**9
     calls = added._calls.calls
     assert added(10**15, 1.0) == 1e15 + 1 and added._calls.calls == calls
+
+
+def test_nothing_is_made_for_small_calls_that_would_have_to_be_collected() -> None:
+    made: Any = accelerate(when="pays")(lambda x: x)
+    assert made(1) == 1
+    gone = weakref.ref(made)
+    gc.disable()
+    try:
+        del made
+        assert gone() is None
+    finally:
+        gc.enable()
+    other: Any = accelerate(when="pays")(lambda x: x)
+    large = np.ones(SMALL + 1)
+    assert other(large) is large and other._slow == other._calls.run
