@@ -36,6 +36,7 @@ from parakeet_py.base.frames.tracebacks import shown, user_level
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
 from parakeet_py.call.dispatch.compiling import Compiling
+from parakeet_py.call.dispatch.error_states import ErrorStates
 from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.call.dispatch.forms_of_calls import FormsOfCalls
 from parakeet_py.call.dispatch.signature_states import HANDED_BACK, Action, Call, Decision, decide
@@ -79,6 +80,7 @@ class Dispatcher(Compiling):
         self.forms = FormsOfCalls(function)
         self.left: Any = None  # calls that teams have left to the CPU, see `cpu_only_calls`
         self.framed: Any = None  # takes calls while there is a profiler
+        self.error_states = ErrorStates(function)
         self.numba: Any = None  # the function as numba compiles it, once numba has asked
         extensions.watchers.add(self)
 
@@ -235,7 +237,7 @@ class Dispatcher(Compiling):
         if callable(log):
             return log(normal)
         if log is None and asks_for_errors():
-            return self.run_python_anywhere(normal)
+            return self.run_for_errors(normal)
         if log is None and (modules := self.look_at_patches()) != "unchanged":
             return self.run_python_anywhere(normal) if modules == "patched" else target(*normal)
         if some_are_labelled(normal) and log is None:
@@ -277,6 +279,21 @@ class Dispatcher(Compiling):
                     raise  # Python cannot begin a call again that compiled code has given up half-way
                 decision = Decision(Action.REFUSE, None, error=self.failure(found))
         return self.act(normal, decision, log or ())
+
+    @hidden
+    def run_for_errors(self, normal: tuple[Any, ...]) -> Any:
+        """A call while NumPy's error state asks for more than warnings."""
+        try:
+            return self.run_python_anywhere(normal)
+        finally:
+            if not (some_live_elsewhere(normal) or self.reads_elsewhere()):
+                with self.after_python():
+                    gate = self.error_states.gate_for(normal)
+                    if gate is not None and self.lock.acquire(blocking=False):
+                        try:
+                            self.install_plain(gate)
+                        finally:
+                            self.lock.release()
 
     def takers_of(self, normal: tuple[Any, ...]) -> list[Any]:
         """What the portable entry tries for a call in positional form."""

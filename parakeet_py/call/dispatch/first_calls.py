@@ -198,10 +198,14 @@ class FirstCalls:
 
     def more(self) -> int:
         """Nanoseconds that calls may take besides: what passed while others had the CPU, or something was waited for,
-        is not Python's, and compiling does not save it; nor does it save what `eval` takes."""
+        is not Python's, and compiling does not save it; nor does it save what `eval` takes, or any call while errors
+        are asked for."""
+        from parakeet_py.llvm.runtime.error_state import asks_for_errors
+
         passed, used = time.perf_counter_ns() - _begun[0], time.process_time_ns() - _begun[1]
         allowed = int(BUDGET * min(passed / max(used, 1), MOST_WAITING))
-        more = BUDGET if evaluates(self.function) else max(allowed - self.budget, 0)
+        ever = evaluates(self.function) or asks_for_errors()
+        more = BUDGET if ever else max(allowed - self.budget, 0)
         self.budget += more
         return more
 
