@@ -45,18 +45,14 @@ def replay(path: Path) -> dict[str, Any] | None:
         return None
     fast = accelerate(plain)
     expected = _outcome(plain, path)
-    again = _outcome(plain, path)
-    try:
-        assert_same(expected, again)
-    except Exception:
-        return None  # not the same from call to call, or not comparable
+    if _difference(plain, path, expected):
+        return None
     end = time.perf_counter() + WARM
     wrong = ""
     for _ in range(400):
-        try:
-            assert_same(expected, _outcome(fast, path), ulp=4, sums=64)
-        except Difference as error:
-            wrong = str(error)
+        if wrong := _difference(fast, path, expected, ulp=4, sums=64):
+            if _difference(plain, path, expected):
+                return None  # not the same from call to call
             break
         if time.perf_counter() > end:
             break
@@ -69,6 +65,17 @@ def replay(path: Path) -> dict[str, Any] | None:
         return found | {"seconds": None, "ratio": None}  # it changes its arguments
     plain_time, fast_time = _times(plain, fast, args, kwargs)
     return found | {"seconds": plain_time, "ratio": plain_time / fast_time}
+
+
+def _difference(function: Callable[..., Any], path: Path, expected: Any, **tolerance: Any) -> str:
+    """What a call shows that was not expected; nothing if it is the same."""
+    try:
+        assert_same(expected, _outcome(function, path), **tolerance)
+    except Difference as error:
+        return str(error) or "it differs"
+    except Exception as error:
+        return f"not comparable: {error}"
+    return ""
 
 
 def _class(fast: Any, exception: BaseException | None) -> str:
