@@ -7,7 +7,6 @@ instead (as pickles, made before the call), and nothing is accelerated.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.abc
 import importlib.machinery
@@ -21,6 +20,7 @@ from typing import Any
 
 KEPT = 3  # calls of a function
 LARGEST = 1 << 20  # bytes of a kept call
+_OTHERS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # which stay as they are
 MANY = 1000  # items of a container that are looked at
 
 
@@ -67,11 +67,12 @@ def replace_functions(module: types.ModuleType, change: Callable[[types.Function
     replaced: dict[int, Any] = {}
 
     def changed(function: types.FunctionType) -> Any:
-        if not _is_plain(function):
+        if function.__code__.co_flags & _OTHERS:
             return function
-        if id(function) not in replaced:
-            replaced[id(function)] = change(function)
-        return replaced[id(function)]
+        found = replaced.get(id(function))
+        if found is None:
+            found = replaced[id(function)] = change(function)
+        return found
 
     containers = []
     for name, value in list(vars(module).items()):
@@ -81,13 +82,20 @@ def replace_functions(module: types.ModuleType, change: Callable[[types.Function
             containers.append(value)
         elif isinstance(value, type) and value.__module__ == module.__name__:
             for attribute, member in list(vars(value).items()):
-                if type(member) in (dict, list) and not attribute.startswith("__"):
-                    containers.append(member)
-                elif attribute not in ("__new__", "__init_subclass__", "__class_getitem__"):
+                kind = type(member)
+                if kind is types.FunctionType:
+                    new = changed(member)
+                elif kind in (staticmethod, classmethod, property):
                     new = _changed_member(member, changed)
-                    if new is not member:
-                        with contextlib.suppress(AttributeError, TypeError):
-                            setattr(value, attribute, new)
+                else:
+                    if kind in (dict, list) and not attribute.startswith("__"):
+                        containers.append(member)
+                    continue
+                if new is not member and attribute not in ("__new__", "__init_subclass__", "__class_getitem__"):
+                    try:
+                        setattr(value, attribute, new)
+                    except (AttributeError, TypeError):
+                        continue
     for container in containers:
         if len(container) <= MANY:
             for key, item in list(container.items() if isinstance(container, dict) else enumerate(container)):
@@ -96,21 +104,15 @@ def replace_functions(module: types.ModuleType, change: Callable[[types.Function
 
 
 def _changed_member(member: Any, changed: Callable[[types.FunctionType], Any]) -> Any:
-    if isinstance(member, types.FunctionType):
-        return changed(member)
-    if isinstance(member, staticmethod | classmethod) and isinstance(member.__func__, types.FunctionType):
-        new = changed(member.__func__)
-        return member if new is member.__func__ else type(member)(new)
+    """The same static or class method or property of other functions; itself if these do not change."""
     if type(member) is property:
         old = member.fget, member.fset, member.fdel
         made = [changed(one) if isinstance(one, types.FunctionType) else one for one in old]
         return member if tuple(made) == old else property(*made, member.__doc__)
-    return member
-
-
-def _is_plain(function: types.FunctionType) -> bool:
-    code = function.__code__
-    return not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
+    if not isinstance(member.__func__, types.FunctionType):
+        return member
+    new = changed(member.__func__)
+    return member if new is member.__func__ else type(member)(new)
 
 
 def neutral(function: types.FunctionType) -> Any:
