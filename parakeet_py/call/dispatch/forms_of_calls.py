@@ -59,8 +59,8 @@ class FormsOfCalls:
         if all(isinstance(gate, Plain | PositionalGate) for gate in gates_of(target)):
             self.counts[form] = 0
             return
-        few = code.co_argcount + code.co_kwonlyargcount <= MAX_PARAMETERS and len(self.forms) < MAX_FORMS
-        if not few or code.co_flags & (VARARGS | VARKEYWORDS) or any(type(name) is not str for name in kwargs):
+        few = max(len(parameter_names(code)), len(kwargs)) <= MAX_PARAMETERS and len(self.forms) < MAX_FORMS
+        if not few or any(type(name) is not str for name in kwargs):
             return
         gate = PositionalGate(self.function, target, *form, len(self.forms), self.last)
         self.forms.append(form)
@@ -72,5 +72,11 @@ class FormsOfCalls:
     def of_last(self, normal: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call in positional form that a gate has brought into it just now, as it was made."""
         given, names = self.forms[self.last.value]
-        places = parameter_names(self.function.__code__)
-        return tuple(normal[:given]), {name: normal[places.index(name)] for name in names}
+        code = self.function.__code__
+        places, count = parameter_names(code), code.co_argcount
+        args = tuple(normal[: min(given, count)])
+        if code.co_flags & VARARGS:
+            args += normal[count]
+        pairs = normal[-1] if code.co_flags & VARKEYWORDS else ()
+        collected = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        return args, {name: collected[name] if name in collected else normal[places.index(name)] for name in names}

@@ -186,3 +186,61 @@ def forms_of(functions: list[Any], calls: list[dict[str, Any]]) -> int:
                 args = () if "p0" in kwargs else (1,)
                 assert function(*args, **kwargs) == function.__wrapped__(*args, **kwargs)
     return sum(isinstance(gate, PositionalGate) for function in functions for gate in gates_of(function))
+
+
+def collecting(a: Any, /, b: Any = TWO, *rest: Any, c: Any = THREE, **named: Any) -> Any:
+    return a, b, rest, c, named
+
+
+@pytest.mark.parametrize(
+    "args, kwargs, expected",
+    [
+        ((1,), {}, (1, TWO, (), THREE, ())),
+        ((1, 2, 3, 4), {}, (1, 2, (3, 4), THREE, ())),
+        ((1,), {"c": 5, "x": 6}, (1, TWO, (), 5, ("x", 6))),
+        ((1,), {"y": 5, "b": 6, "a": 7}, (1, 6, (), THREE, ("y", 5, "a", 7))),
+        ((1, 2, 3), {"x": 4, "rest": 5}, (1, 2, (3,), THREE, ("x", 4, "rest", 5))),
+    ],
+)
+def test_what_is_collected_is_put_into_tuples(
+    args: tuple[Any, ...], kwargs: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    things = {number: object() for number in range(1, 8)}
+
+    def thing(value: Any) -> Any:
+        return tuple(map(thing, value)) if type(value) is tuple else things[value] if type(value) is int else value
+
+    args, kwargs, expected = thing(args), {name: thing(value) for name, value in kwargs.items()}, thing(expected)
+    arrived: list[Any] = []
+    instance = AcceleratedFunction(collecting, lambda *given, **named: arrived.append((given, named)))
+    function: Any = collecting
+    install(instance, [PositionalGate(function, instance, len(args), tuple(kwargs))])
+    before = [sys.getrefcount(value) for value in (*args, *kwargs.values())]
+    for _ in range(3):
+        instance(*args, **kwargs)
+    assert arrived == [(expected, {})] * 3
+    arrived.clear()
+    assert [sys.getrefcount(value) for value in (*args, *kwargs.values())] == before
+    forms = forms_of_calls.FormsOfCalls(function)
+    forms.forms.append((len(args), tuple(kwargs)))
+    assert forms.of_last(expected) == (args, kwargs)
+
+
+def test_collected_arguments_of_compiled_calls() -> None:
+    @accelerate(when="now", devices="cpu")
+    def total(*arrays: Any, scale: float = 2.0, **named: Any) -> Any:
+        result = arrays[0] * scale
+        for one in arrays[1:]:
+            result = result + one
+        return result + named["offset"] if named else result
+
+    x = np.arange(3.0)
+    for _ in range(3 * ENOUGH):
+        assert total(x, x).tolist() == (3 * x).tolist()
+        assert total(x, x, x, scale=1.0).tolist() == (3 * x).tolist()
+        assert total(x, offset=x).tolist() == (3 * x).tolist()
+    assert len(total._dispatcher.forms.gates) == 3
+    with pytest.raises(IndexError, match="tuple index out of range"):
+        total()
+    with pytest.raises(KeyError, match="offset"):
+        total(x, other=x)
