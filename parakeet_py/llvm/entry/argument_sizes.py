@@ -20,7 +20,13 @@ from parakeet_py.base import config as settings
 from parakeet_py.base import machine
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import booked_time
-from parakeet_py.llvm.entry.callable_type import FUNCTION_OFFSET, SLOW_OFFSET, make_slow
+from parakeet_py.llvm.entry.callable_type import (
+    FUNCTION_OFFSET,
+    SLOW_OFFSET,
+    VECTORCALL_OFFSET,
+    AcceleratedFunction,
+    make_slow,
+)
 from parakeet_py.llvm.runtime.object_layout import Layout
 
 HASH_BITS: Final = 14
@@ -66,12 +72,15 @@ def add_unsized(kinds: Iterable[type]) -> None:
 
 def entry_place() -> int:
     """Where Python's functions keep the vectorcall function that they are called by; 0 if it is not found."""
-    place = ctypes.c_ssize_t.from_address(id(FunctionType) + TP_VECTORCALL_OFFSET).value
-    known = getattr(ctypes.pythonapi, "_PyFunction_Vectorcall", None)
-    if known is None or not 0 < place <= FunctionType.__basicsize__ - 8:
+
+    def offset(kind: type) -> int:
+        return ctypes.c_ssize_t.from_address(id(kind) + TP_VECTORCALL_OFFSET).value
+
+    place = offset(FunctionType)
+    if offset(AcceleratedFunction) != VECTORCALL_OFFSET or not 0 < place <= FunctionType.__basicsize__ - 8:
         return 0
-    entry = ctypes.c_void_p.from_address(id(entry_place) + place).value
-    return place if entry == ctypes.cast(known, ctypes.c_void_p).value else 0
+    entries = {ctypes.c_size_t.from_address(id(one) + place).value for one in (offset, entry_place, make_slow)}
+    return place if len(entries) == 1 and 0 not in entries else 0  # all functions have the same one
 
 
 @lru_cache(maxsize=1)
