@@ -351,12 +351,12 @@ class HostWalk:
     def _takes_elements(self, region: Region, values: Mapping[Var, Any]) -> bool:
         """Whether a branch of the host takes single elements of large arrays: where its condition is known, that is
         nothing but slices of these."""
-        large = any(isinstance(value, LazyArray) and self.is_large(value.root) for value in values.values())
-        return (
-            large
-            and isinstance(region.op, ir.If)
-            and not any(isinstance(let.op, ir.For | ir.While) for let in region.whole.statements())
-        )
+        if not isinstance(region.op, ir.If):
+            return False
+        if not any(isinstance(value, LazyArray) and self.is_large(value.root) for value in values.values()):
+            return False
+        loops = [let.op for let in region.whole.statements() if isinstance(let.op, ir.For | ir.While)]
+        return all(isinstance(op, ir.For) and op.start == op.stop for op in loops)  # without turns
 
     def _opaque(self, site: int, args: list[Any], line: int) -> Sequence[Any]:
         found = self.plan.at(site)

@@ -77,7 +77,7 @@ class ClusterPlan:
             if key not in self._kernels:
                 self._kept.append(function)
                 loose = spread(function)
-                chosen = replace(function if loose is None else loose, disjoint=apart)
+                chosen = replace(function if loose is None else loose, disjoint=apart, dropped=True)
                 together = loose is None and any(getattr(param.type, "rank", 0) > 1 for param in function.params)
                 identity = identity_of(chosen, self.config, together)
                 kernel = Kernel(chosen, self.config, together, identity)

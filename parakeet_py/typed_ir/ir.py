@@ -518,7 +518,8 @@ class Function:
     are only read; `static_extents` the (parameter, axis, extent) that the signature settles. Extents of 1
     are always settled: an axis of a parameter that is not named there has another extent. `inner`: this is one of the
     `procedures` of another function; nothing is known of its extents. `library`: it is one of the library's, and the
-    same object in all functions that call it; its procedures are among those of the function around, too."""
+    same object in all functions that call it; its procedures are among those of the function around, too. `dropped`:
+    if it fails, nobody looks at the arrays that it was given."""
 
     name: str
     params: tuple[Var, ...]
@@ -529,6 +530,7 @@ class Function:
     procedures: tuple[Function, ...] = ()
     inner: bool = False
     library: bool = False
+    dropped: bool = False
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

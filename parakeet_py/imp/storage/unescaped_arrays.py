@@ -2,7 +2,8 @@
 
 An operator that checks and stores is run twice, so that one that fails has stored nothing (see `lower.map`). Where it
 stores into memory that the function itself has made, and has not handed to a callee, a failure takes that memory with
-it: what was stored there makes no difference, and one run is enough.
+it: what was stored there makes no difference, and one run is enough. So does memory that others have given it, and
+drop then (`Function.dropped`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from parakeet_py.typed_ir.ir import Function, Operand, Var
 
 
 def private_arrays(function: Function) -> frozenset[Var]:
-    """The arrays whose memory is the function's own; of what passes through a join of control flow, none."""
+    """The arrays whose memory is the function's own, or was given to it to be dropped if it fails; of what passes
+    through a join of control flow, none."""
     base: dict[Var, Var] = {}
-    made: list[Var] = []
+    made = [param for param in function.params if function.dropped and isinstance(param.type, Array)]
     handed: list[Operand] = []
     for let in typed.walk(function.body):
         match let.op:

@@ -81,6 +81,10 @@ def test_nothing_is_gathered() -> None:
         for some in (values, DATA["missing"]):
             got = median(da.from_array(some, chunks=500))
             assert np.array_equal(np.asarray(got), np.median(some), equal_nan=True)
+        few = accelerate(when="now", strict=True)(lambda x: (np.percentile(x, 30), np.percentile(x, [5, 80])))
+        got, both = few(x)
+        assert np.asarray(got) == np.percentile(values, 30)
+        assert np.array_equal(both.compute(), np.percentile(values, [5, 80]))
     report = in_order.explain(x).device
     assert "sort.quicksort" in str(report) and "1 x 6 blocks, partitions" in str(report)
 
