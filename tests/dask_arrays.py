@@ -15,7 +15,7 @@ import numpy as np
 
 from parakeet_py import options
 from parakeet_py.base.errors import ClusterWarning, UnsupportedError
-from parakeet_py.cluster import call_settings
+from parakeet_py.cluster import call_settings, stretches
 from tests.backends import accelerated
 from tests.corpus import Case, Comparison, Difference, Outcome, Program, _same_exception, _scale, leaves_of, outcome
 
@@ -119,7 +119,8 @@ def run_on_dask(program: Program, case: Case, chunking: str) -> Outcome:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         small = patch.object(call_settings, "LEAST", least)
-        with options(strict=True, check=True), dask.config.set(scheduler="sync"), small:
+        cut = patch.object(stretches, "LEAST", 0)
+        with options(strict=True, check=True), dask.config.set(scheduler="sync"), small, cut:
             result = accelerated(program.function)(*args, **kwargs)
             for arg in args:  # what has been stored may raise as well
                 computed(arg)

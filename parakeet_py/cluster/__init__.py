@@ -6,6 +6,7 @@
     host_ops/    its operations that are no parallel regions; products of matrices are in products
     region_tasks one region: a grid of blocks, a task for each, and how their results are joined
     grid         where a region's index space is cut, from the chunks of what it reads and writes
+    stretches    blocks in stretches, most of which read a chunk where it is
     arrays       arrays of a call: chunks that keys stand for, and views of them
     graph        the tasks of a call, and Dask's collections of what comes out
     fusion       lines of tasks become one, as do those that give small values of one chunk

@@ -30,6 +30,7 @@ from parakeet_py.cluster.joins import Joins
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
 from parakeet_py.cluster.stores import Stores
+from parakeet_py.cluster.stretches import stretches_of
 from parakeet_py.cluster.windows import Layout, Snapshot, TaskInputs, Windows, volume
 from parakeet_py.cluster.worker import tasks
 from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec
@@ -264,7 +265,8 @@ class RegionTasks:
             key: Hashable = (prefix, *place) if place else (prefix,)
             code = TaskRef(kernel_key)
             nbytes = self._bytes(function, filled, counts, specs)
-            given = common, los, counts, tuple(specs), *inputs.refs()
+            stretches = () if together else stretches_of(self, snapshots, place, specs, layouts)
+            given = common, los, counts, tuple(specs), stretches, *inputs.refs()
             self.graph.add(key, tasks.run_part, code, *given, gives_up=gives_up, nbytes=nbytes)
             if isinstance(self.region.op, ir.Map) and nbytes <= SMALL_VALUE:
                 self.graph.trivial.add(key)
@@ -347,27 +349,31 @@ class RegionTasks:
         known = layouts.get((number, place))
         if known is None:
             known = layouts[number, place] = self._new_layout(snapshot, stores, place, together)
-        layout, written, old = known
+        layout, written, old, skipped = known
         if layout is None:
             return WindowSpec(root.dtype, tuple((start, start) for start in (0,) * len(root.shape)), (), False)
         spec = self.windows.of_layout(inputs, snapshot, layout, written, old)
+        if skipped is not None:
+            spec = spec._replace(skipped=skipped)
         if len(snapshot.keys) > 1 and spec.box == root.whole():
             self.call.check_size(self.region.line, volume(spec.box) * root.itemsize)
         return spec
 
     def _new_layout(
         self, snapshot: Snapshot, stores: Stores, place: Place, together: bool
-    ) -> tuple[Layout | None, bool, bool]:
-        """The layout of a window, whether it is stored into, and whether what is there now is needed."""
+    ) -> tuple[Layout | None, bool, bool, Box | None]:
+        """The layout of a window, whether it is stored into, whether what is there now is needed, and of what box it
+        is not."""
         root = snapshot.root
         boxes = self.boxes(self.reads, root, place)
         target = stores.box(root, place)
-        old = True
+        old, skipped = True, None
         if target is not None:
-            old = bool(boxes) or stores.needs_old(root, place)
+            skipped = None if boxes else stores.stored_for_sure(root, place)
+            old = skipped is None or skipped != target
             boxes = [target, *boxes]
         if not boxes:
-            return None, False, False
+            return None, False, False, None
         if together:
             boxes = [(box[:1] + root.whole()[1:]) for box in boxes]
-        return self.windows.layout(snapshot, boxes), target is not None, old
+        return self.windows.layout(snapshot, boxes), target is not None, old, skipped if old else None

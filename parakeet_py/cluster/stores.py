@@ -119,13 +119,12 @@ class Stores:
         boxes = self.run.boxes(self.run.writes, root, place)
         return hull(boxes) if boxes else None
 
-    def needs_old(self, root: Root, place: Place) -> bool:
-        """Whether some of the box that a task makes is not stored into."""
+    def stored_for_sure(self, root: Root, place: Place) -> Box | None:
+        """The box into each of whose elements a task stores; None if that is not known."""
         stored = self.roots[id(root)]
-        written = self._written(root, place)
         arrays = [access.array for access, array in self.run.writes if array.root is root]
         always = len(arrays) == 1 and arrays[0] in self.always
-        return not (stored.target.full and always and written == self.box(root, place))
+        return self._written(root, place) if stored.target.full and always else None
 
     def made(self, root: Root, place: Place, box: Box, key: Hashable) -> None:
         """A task has made the window of a root under a key."""

@@ -50,12 +50,14 @@ class Piece(NamedTuple):
 
 
 class WindowSpec(NamedTuple):
-    """A window of one task: its box, where elements come from, and whether the part stores into it."""
+    """A window of one task: its box, where elements come from, whether the part stores into it, and a box of elements
+    that are not needed, as the part stores into all of them and reads none."""
 
     dtype: str
     box: Box
     pieces: tuple[Piece, ...]
     written: bool
+    skipped: Box | None = None
 
 
 class MachineArray:
@@ -66,6 +68,17 @@ class MachineArray:
     def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], buffer: Any) -> None:
         self.__array_interface__ = {"data": (address, False)}
         self.shape, self.strides, self.buffer = shape, strides, buffer
+
+
+def clipped(spec: WindowSpec, box: Box) -> WindowSpec:
+    """A window of some of another one's box, from the same values."""
+    found = []
+    for place, inner, at in spec.pieces:
+        here = tuple((max(lo, a), min(hi, b)) for (lo, hi), (a, b) in zip(inner, box, strict=True))
+        if all(lo < hi for lo, hi in here):
+            moved = tuple(a + new - old for a, (old, _), (new, _) in zip(at, inner, here, strict=True))
+            found.append(Piece(place, here, moved))
+    return WindowSpec(spec.dtype, box, tuple(found), spec.written)
 
 
 def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> np.ndarray[Any, Any]:
@@ -81,11 +94,28 @@ def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> n
             return found
         return np.ascontiguousarray(found).reshape(found.shape)
     made = empty([hi - lo for lo, hi in box], spec.dtype)
-    for place, inner, at in spec.pieces:
-        target = tuple(slice(lo - first, hi - first) for (lo, hi), (first, _) in zip(inner, box, strict=True))
-        source = tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, inner, strict=True))
-        made[target] = np.asarray(values[place])[source]
+    for place, whole, at in spec.pieces:
+        origin = [a - lo for a, (lo, _) in zip(at, whole, strict=True)]
+        for inner in (whole,) if spec.skipped is None else _without(whole, spec.skipped):
+            target = tuple(slice(lo - first, hi - first) for (lo, hi), (first, _) in zip(inner, box, strict=True))
+            source = tuple(slice(lo + shift, hi + shift) for shift, (lo, hi) in zip(origin, inner, strict=True))
+            made[target] = np.asarray(values[place])[source]
     return made
+
+
+def _without(whole: Box, skipped: Box) -> list[Box]:
+    """The boxes that are left of one without another."""
+    common = [(max(lo, a), min(hi, b)) for (lo, hi), (a, b) in zip(whole, skipped, strict=True)]
+    if not all(lo < hi for lo, hi in common):
+        return [whole]
+    found, left = [], list(whole)
+    for axis, (lo, hi) in enumerate(common):
+        first, last = left[axis]
+        for ends in ((first, lo), (hi, last)):
+            if ends[0] < ends[1]:
+                found.append((*left[:axis], ends, *left[axis + 1 :]))
+        left[axis] = lo, hi
+    return found
 
 
 def machine_view(

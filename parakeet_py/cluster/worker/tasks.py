@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,23 +62,60 @@ def several_in_turn(
     return tuple(values[place] for place in wanted)
 
 
+class Stretch(NamedTuple):
+    """Some of a block along its first axis, counted from the block's beginning, and the windows that only it has, in
+    the places of the block's."""
+
+    first: int
+    last: int
+    windows: tuple[WindowSpec | None, ...]
+
+
 def run_part(
     kernel: Kernel,
     common: Arguments,
     los: tuple[int, ...],
     counts: tuple[int, ...],
     windows: tuple[WindowSpec, ...],
+    stretches: tuple[Stretch, ...],
     *values: Any,
 ) -> Any:
-    """A part over one block: the arrays that it fills, its results, and the windows that it stores into, in order."""
+    """A part over one block: the arrays that it fills, its results, and the windows that it stores into, in order.
+
+    A block whose window would be put together from its own chunk and slices of neighbours runs in `stretches`: most of
+    it reads the chunk where it is.
+    """
     device = device_here()
     if device is not None:
         found = kernel.on_device(device, common, los, counts, windows, values)
         if found is not None:
             return found[0] if len(found) == 1 else tuple(found)
-    buffers = [window(spec, values, kernel.together) for spec in windows]
+    alone = {number for stretch in stretches for number, own in enumerate(stretch.windows) if own is not None}
+    buffers: list[Any] = [
+        None if number in alone else window(spec, values, kernel.together) for number, spec in enumerate(windows)
+    ]
     filled = [empty(counts, dtype) for dtype in common.filled]
-    free = [
+    results: list[Any] = []
+    if not stretches:
+        free = _free(common, windows, buffers, values)
+        results = kernel([*los, *counts, *filled, *free])
+    for first, last, own in stretches:
+        specs = [spec if mine is None else mine for spec, mine in zip(windows, own, strict=True)]
+        held = [
+            buffer if mine is None else window(mine, values, kernel.together)
+            for buffer, mine in zip(buffers, own, strict=True)
+        ]
+        some = [array[first:last] for array in filled]
+        free = _free(common, specs, held, values)
+        kernel([los[0] + first, *los[1:], last - first, *counts[1:], *some, *free])
+    stored = [buffer for buffer, spec in zip(buffers, windows, strict=True) if spec.written]
+    found = [*filled, *results, *stored]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _free(common: Arguments, windows: Sequence[WindowSpec], buffers: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The arguments of a part after its block and what it fills."""
+    return [
         machine_view(slot, windows, buffers)
         if isinstance(slot, ViewSlot)
         else values[slot.place]
@@ -85,10 +123,6 @@ def run_part(
         else slot[0]
         for slot in common.free
     ]
-    results = kernel([*los, *counts, *filled, *free])
-    stored = [buffer for buffer, spec in zip(buffers, windows, strict=True) if spec.written]
-    found = [*filled, *results, *stored]
-    return found[0] if len(found) == 1 else tuple(found)
 
 
 def take(value: Any, place: int) -> Any:
