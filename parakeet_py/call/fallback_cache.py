@@ -74,7 +74,18 @@ class _Settling:
 class Refusals:
     """The calls of one function that plain Python runs."""
 
-    __slots__ = ("_forgiven", "_in_a_row", "_kinds", "_left", "_raised", "_raising", "_reasons", "everything", "untold")
+    __slots__ = (
+        "_forgiven",
+        "_in_a_row",
+        "_kinds",
+        "_left",
+        "_raised",
+        "_raising",
+        "_reasons",
+        "everything",
+        "on_dask",
+        "untold",
+    )
 
     def __init__(self) -> None:
         self._reasons: dict[Signature, str] = {}
@@ -84,6 +95,7 @@ class Refusals:
         self._forgiven = 0
         self._kinds: dict[Hashable, _Settling] = {}
         self._left: dict[Hashable, _Settling] = {}  # of calls that compiled code has given up
+        self.on_dask: dict[tuple[type, ...], int] = {}  # calls with Dask arrays, by the classes of their arguments
         self.everything = False  # no call will be compiled any more
         self.untold = False  # of some kind or signature all calls have raised
 
@@ -152,7 +164,7 @@ class Refusals:
 
     def clear(self) -> None:
         """Nothing is refused yet."""
-        for found in (self._reasons, self._raised, self._kinds, self._left):
+        for found in (self._reasons, self._raised, self._kinds, self._left, self.on_dask):
             found.clear()
         self._in_a_row = self._forgiven = 0
         self.everything = self.untold = False

@@ -43,6 +43,7 @@ MOST: Final = 2**63 - 1
 BEGUN: Final = time.perf_counter_ns() - time.process_time_ns()  # when the process has begun, about
 _UNKNOWN: Final = object()
 _EVALUATING: Final = frozenset(("eval", "exec"))
+NEVER: Final = 3e15  # ns that no call takes, as it would take a day in machine code: loops do not all turn so often
 _LONGEST: Final = 2**40  # turns of a loop that Python could end on the same day; larger ints stand for something else
 # What gives as many items as an int says, by the names that it usually has.
 _COUNTING: Final = (
@@ -83,10 +84,11 @@ class CodeSize:
         """Nanoseconds of a call in Python, at most for ordinary code; of one whose arrays have at `least` so many
         elements."""
         turns, elements, once = _extents(values, self.counts)
-        elements = max(elements, least)
-        if not self.added_axes:
-            return self.cost_of(turns, elements, once)
-        return self.cost_of(turns, max(elements, self._broadcast(values), float(least) ** 2), once)
+        largest = float(max(elements, least))
+        if self.added_axes:
+            largest = max(largest, self._broadcast(values), float(least) ** 2)
+        found = self.cost_of(turns, largest, once)
+        return found if found < NEVER else self.cost_of(1, largest, max(turns, once))
 
     def _broadcast(self, values: Sequence[Any]) -> float:
         """The elements of an array that has all axes of the arguments, those of equal length once for each argument

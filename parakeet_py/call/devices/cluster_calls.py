@@ -93,6 +93,8 @@ def stand_ins(values: Sequence[Any]) -> Iterator[None]:
         _standing.reset(token)
 
 
+SETTLED = 8  # calls with arguments of some classes that are refused as ones before, none of which was compiled
+MANY = 1 << 30
 _UNKNOWN = "a Dask array of shape {} has chunks of unknown size: call its compute_chunk_sizes() first"
 
 
@@ -141,15 +143,20 @@ def _with_held(dispatcher: Dispatcher, normal: Sequence[Any]) -> list[Any]:
 def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
     """A call in positional form on Dask; what it gives is `computed`, or Dask arrays."""
     args = tuple(normal)
+    strict, settled = dispatcher.config().strict, dispatcher.refused.on_dask
+    classes = tuple(map(type, args))
+    if settled.get(classes, 0) >= SETTLED and not strict and not computed:
+        return dispatcher.run_python(args)
     held = _with_held(dispatcher, args)
-    if not dispatcher.config().strict:
+    if not strict:
         for value in leaves_of(held):
             if class_is_of_dask(type(value)) and _is_of_unknown_extents(value):
                 dispatcher.tell_fallback(_UNKNOWN.format(value.shape), None)
                 return dispatcher.run_python(args)
     with stand_ins(held):
         signature = dispatcher.signature(args)
-        if signature in dispatcher.refused and not dispatcher.config().strict:
+        if signature in dispatcher.refused and not strict:
+            settled[classes] = settled.get(classes, 0) + 1
             return dispatcher.run_python(args)
         try:
             compiled = dispatcher.compiled_for_device(args, signature)
@@ -167,6 +174,7 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
         except (UnsupportedError, NoSourceError) as found:
             error = found
         else:
+            settled[classes] = -MANY
             try:
                 return _result(dispatcher, compiled, made, args, computed)
             except Exception as found:

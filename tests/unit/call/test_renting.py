@@ -235,6 +235,7 @@ def test_ints_count_where_something_counts_to_them() -> None:
     sizes = [pricing.size_of_code(each) for each in (scaled, halved, summed)]
     assert [size.counts for size in sizes] == [False, True, True]
     assert sizes[0].cost(([1], 10**6)) == sizes[0].cost(([1], 1)) and sizes[1].cost((10**6,)) > 1e6
+    assert sizes[2].cost((10**12,)) == sizes[2].cost_of(1, 0, 10**12) < 1e15  # squared, it would not end
     assert sizes[2].cost((dict.fromkeys(range(1000)),)) < 1e3 * sizes[2].cost(([0] * 1000,))
 
 

@@ -391,6 +391,27 @@ def test_classes_that_derive_from_dask_arrays_are_left_to_python() -> None:
             assert own.scaled(2.0) == (InUnits, (100,), 2.0)
 
 
+def test_calls_that_are_refused_time_and_again_are_not_looked_at() -> None:
+    class Unit:
+        """What the compiler knows nothing of."""
+
+    fast = accelerate(when="now")(lambda x, unit: (type(x), unit, [k for k in (yield_from(x))]))
+    x, unit = in_chunks(V, 30), Unit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(12):
+            kind, same_unit, _ = fast(x, unit)
+            assert kind is type(x) and same_unit is unit
+    assert fast._dispatcher.refused.on_dask == {(type(x), Unit): 8}
+
+
+def yield_from(x: Any) -> Any:
+    class Rows:
+        shape = x.shape
+
+    return iter(Rows.shape)
+
+
 def test_empty_chunks() -> None:
     x = in_chunks(V, ((10, 0, 45, 45),))
     assert 0 in x.chunks[0]
