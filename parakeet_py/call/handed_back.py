@@ -48,7 +48,7 @@ from parakeet_py.llvm.codegen.arrays import slots_out
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
-from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TupleSpec, bounds_of
+from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TimesSpec, TupleSpec, bounds_of
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque import opaque
 from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, descriptions, raises_again
@@ -331,6 +331,10 @@ class CallState:
                 self.keep(value)
                 ctypes.c_int64.from_address(slots).value = id(value)
                 return slots + 8
+            case TimesSpec(_, numbers):
+                self.keep(value)
+                ctypes.c_int64.from_address(slots).value = id(value)
+                return self.put(slots + 8, numbers, value.view(np.int64))
             case TupleSpec(items, kind):
                 parts = bounds_of(value) if kind in ("slice", "range") else value
                 for item, part in zip(items, parts, strict=True):

@@ -110,14 +110,14 @@ def f(a):
         "do this outside, or on x.view('int64'), the same memory as numbers",
         """
 def f(x):
-    years = x.astype("M8[Y]")
-    return years
+    days = x.tolist()
+    return days[0], x[-1] - x[0]
 """,
-        "np.array(['2020-01-01', '2021-06-01'], 'M8[D]')",
+        "np.arange('2020-01-01', '2020-03-01', dtype='M8[D]')",
         """
 def f(x):
-    weeks = x.astype("M8[W]")
-    return weeks
+    days = x.view("int64")
+    return days[0], x[-1] - x[0]
 """,
     ),
     Entry(
@@ -227,10 +227,6 @@ def f(x):
             r"a list whose items are of different types",
             r"an item of a list whose items are of different types",
             r"the attribute .*, which (an object has on one path only|may not be there yet)",
-            r"keys of different (kinds|lengths) in one dict",
-            r"integers and floats as keys of one dict",
-            r"dict keys and items of sets that are no numbers",
-            r".* as a key of a dict or an item of a set",
         ),
         "give the name one type: begin with np.zeros(0) or 0.0, not with [] or 0, or use two names",
         """
@@ -247,6 +243,32 @@ def f(n):
     for i in range(n):
         x = np.ones(3) if i % 2 else np.zeros(1)
     return x
+""",
+    ),
+    Entry(
+        "keys",
+        "Dicts and sets that grow with keys other than numbers of one type",
+        (
+            r"keys of different (kinds|lengths) in one dict",
+            r"integers and floats as keys of one dict",
+            r"dict keys and items of sets that are no numbers",
+            r".* as a key of a dict or an item of a set",
+        ),
+        "let keys be ints, floats or tuples of these, all of one type, or build the dict outside",
+        """
+def f(n):
+    found = {}
+    for i in range(n):
+        found[str(i)] = i * i
+    return found
+""",
+        "3",
+        """
+def f(n):
+    found = {}
+    for i in range(n):
+        found[i] = i * i
+    return found
 """,
     ),
     # ---- what Python's syntax has ----

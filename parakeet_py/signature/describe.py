@@ -11,6 +11,7 @@ from parakeet_py.signature.specs import (
     Spec,
     StaticSpec,
     TextSpec,
+    TimesSpec,
     TupleSpec,
 )
 
@@ -46,6 +47,8 @@ def describe_spec(spec: Spec) -> str:
         case TupleSpec(items, kind):
             parts = ", ".join(describe_spec(item) for item in items)
             return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
+        case TimesSpec(unit, numbers):
+            return describe_spec(numbers).replace("int64", unit, 1)
         case ObjectSpec(kind, _, unit):
             return kind.__qualname__ + (f" of {unit}" if unit else "")
     return str(spec)

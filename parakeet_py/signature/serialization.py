@@ -37,6 +37,7 @@ from parakeet_py.signature.specs import (
     Signature,
     StaticSpec,
     TextSpec,
+    TimesSpec,
     TupleSpec,
 )
 
@@ -57,6 +58,7 @@ _CLASSES: dict[str, Any] = {
         ObjectSpec,
         ListSpec,
         TextSpec,
+        TimesSpec,
         TupleSpec,
         HiddenSpec,
         Signature,

@@ -115,6 +115,15 @@ class ObjectSpec:
 
 
 @record
+class TimesSpec:
+    """A datetime64 or timedelta64 that Python has given, an array or a scalar: its dtype, such as M8[ns], and the spec
+    of the int64 that it is underneath. Only results of operations that Python does are known so (`observed_spec`)."""
+
+    unit: str
+    numbers: ArraySpec | ScalarSpec
+
+
+@record
 class TupleSpec:
     """An exact tuple or list of `len(items)` items, or a slice or range (items start, stop, step).
 
@@ -178,7 +187,18 @@ class FunctionSpec:
         return id(self.code), id(self.globals), self.cells, self.defaults
 
 
-Spec = ArraySpec | ScalarSpec | NoneSpec | StaticSpec | ObjectSpec | TupleSpec | ListSpec | TextSpec | FunctionSpec
+Spec = (
+    ArraySpec
+    | ScalarSpec
+    | NoneSpec
+    | StaticSpec
+    | ObjectSpec
+    | TimesSpec
+    | TupleSpec
+    | ListSpec
+    | TextSpec
+    | FunctionSpec
+)
 
 # ("global", name): function.__globals__, then builtins.  ("cell", index): the contents of function.__closure__[index].
 # ("attribute", module name, name): the __dict__ of sys.modules[module name].  ("class", module name, class name, name):

@@ -42,6 +42,18 @@ def by_way_of(here: Pos, place: Pos) -> Pos:
     return replace(place, caller=here if same or place.caller is None else by_way_of(here, place.caller))
 
 
+def in_library(pos: Pos | None) -> bool:
+    """Is this a place in a function of the library?"""
+    return isinstance(pos, Place) and pos.filename.startswith(_LIBRARY)
+
+
+def outside_library(pos: Pos) -> Pos:
+    """The place from which the library was called, for one in it; any other as it is."""
+    while isinstance(pos, Place) and in_library(pos) and pos.caller is not None:
+        pos = pos.caller
+    return pos
+
+
 def entries(pos: Pos | None) -> tuple[TraceEntry, ...]:
     """The lines of a traceback that ends at a place, outermost first; those of which nothing is known are left out, and
     those of the library.
@@ -51,7 +63,7 @@ def entries(pos: Pos | None) -> tuple[TraceEntry, ...]:
     found: list[TraceEntry] = []
     inner: Place | None = None
     while isinstance(pos, Place):
-        if pos.filename.startswith(_LIBRARY):
+        if in_library(pos):
             pos = pos.caller
             continue
         at = inner if inner is not None and _is_around(pos, inner) else pos
@@ -67,7 +79,10 @@ def entries(pos: Pos | None) -> tuple[TraceEntry, ...]:
 
 def _is_comprehension(pos: Place) -> bool:
     """Is this in the function that comprehensions are made of, and not in one of the user's of the same name?"""
-    return pos.name in COMPREHENSION and isinstance(pos.caller, Place) and _is_around(pos.caller, pos)
+    if pos.name not in COMPREHENSION or pos.caller is None:
+        return False
+    caller = outside_library(pos.caller)
+    return isinstance(caller, Place) and _is_around(caller, pos)
 
 
 def _is_around(outer: Place, inner: Place) -> bool:

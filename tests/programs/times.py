@@ -80,10 +80,18 @@ def whole_weeks(x):
     return (x - x[1]) // np.timedelta64(7, "D"), (x - x[0]) % np.timedelta64(7, "D")
 
 
-@program([one(), WITH_NAT, one(unit="ns")], opaque=None, fell_back=None)
-def divided_by_ints(x):  # whose results are times, which no operation handed back gives yet
+@program([one(), WITH_NAT, one(unit="ns"), one(unit="25s", step=-1)])
+def divided_by_ints(x):
     since = x - x[1]
-    return since / 3, since / np.int64(-7), since / np.arange(1, len(x) + 1), since[0] / 2, (x[2] - x[0]) / -3
+    halves = since / 2, (x[2] - x[0]) // -2, since // np.arange(-3, len(x) - 3), since / (x[0] - x[0]).astype("i8")
+    return halves, since / 3, since / np.int64(-7), since / np.arange(1, len(x) + 1), since[0] / 2, (x[2] - x[0]) / -3
+
+
+@program([Case(lambda: (times(kind="m8", missing=(2,), unit="ns"), np.linspace(-2, 2, 8), np.float32(0.3)))])
+def by_floats(x, v, f):
+    with np.errstate(all="ignore"):
+        wide = x * 1e300, x / 1e-300, x / 0.0, x * np.nan, x * 1e30
+    return wide, x * 0.5, v * x, x / (v + 3), x // 2.5, x * f, x[1] / 0.3, 0.7 * x[0], x * v.astype("f2"), x[3] // f
 
 
 @program([WITH_NAT])
@@ -147,11 +155,36 @@ def by_python(x):
     return order * 2, str(x[0]), x[order[0]]
 
 
+@program([one(), WITH_NAT], mutates=(0,))
+def sorted_in_place(x):
+    first = x[0]
+    x.sort()
+    y = x[::-1].copy()
+    y[0] = x[1]
+    y.sort()
+    y[-1] = "NaT"
+    return first, x[0], x[1:] - x[:-1], y
+
+
 @program([one()], mutates=(0,), opaque=None)
 def changed_by_python(x):
     first = x[0]
-    x.sort()
-    return first, x[0], x[1:] - x[:-1]
+    x.partition(3)
+    return first, x[3], x[3] - x[:3].max()
+
+
+@program([one(), one(unit="ns")], opaque=None)
+def given_by_python(x):  # times that operations handed back give are compiled as others are
+    middle = x.min() + (x - x.min()).mean()
+    months = x.astype("M8[M]")
+    late, early = np.clip(x, x[1], x[0]), divmod(x[2] - x[0], np.timedelta64(2, "D"))
+    return (x - middle) / 2, months[1:] - months[:-1], late - x[0], early, np.cumsum(x - x[0])[-1] * 2
+
+
+@program([Case(lambda: ((np.datetime64("2020-01-05"), np.datetime64("2020-03-01")),))], opaque=None)
+def in_a_tuple(ends):
+    length = ends[1] - ends[0]
+    return ends[0] + length // 2, length / np.timedelta64(1, "D"), ends[0] < ends[1]
 
 
 @program([Case(lambda: (lambda x: (x, x))(times())), Case(lambda: (lambda x: (x, x[::-1]))(times()))], mutates=(0, 1))

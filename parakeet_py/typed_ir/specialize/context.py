@@ -21,6 +21,7 @@ from parakeet_py.signature.facts import Facts
 from parakeet_py.signature.specs import Signature, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder, ends_in_failure
+from parakeet_py.typed_ir.places import Place, outside_library
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.deferred_views import Shadows
 from parakeet_py.typed_ir.specialize.instances.table import Instances
@@ -158,8 +159,11 @@ class Context(ABC):
         self.frame.env[var] = value
 
     def unsupported(self, message: str, hint: str = "") -> UnsupportedError:
+        at = outside_library(self.builder.pos)
         users = [frame for frame in self.frames if not frame.namespace.trusted]
-        return UnsupportedError.at((users or self.frames)[-1].function, self.builder.pos, message, hint)
+        if isinstance(at, Place):  # helpers of the library may stand for Python's own steps
+            users = [frame for frame in users if frame.function.filename == at.filename]
+        return UnsupportedError.at((users or self.frames)[-1].function, at, message, hint)
 
     def hand_back(self, what: str) -> HandBack:
         return HandBack(what)

@@ -12,7 +12,16 @@ import numpy as np
 
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.signature.attribute_sources import behaves_as_tuple
-from parakeet_py.signature.specs import MAX_ITEMS, ArraySpec, ObjectSpec, Spec, TupleSpec, spec_of
+from parakeet_py.signature.specs import (
+    MAX_ITEMS,
+    ArraySpec,
+    ObjectSpec,
+    ScalarSpec,
+    Spec,
+    TimesSpec,
+    TupleSpec,
+    spec_of,
+)
 
 
 def normalized(spec: Spec) -> Spec:
@@ -37,7 +46,22 @@ def observed_spec(value: Any) -> Spec:
     """The spec of an opaque operation's result."""
     if is_named_tuple(value) and len(value) <= MAX_ITEMS:
         return TupleSpec(tuple(map(observed_spec, value)), "tuple", type(value))
-    return normalized(spec_of(value))
+    spec = spec_of(value)
+    match spec:
+        case TupleSpec(items, "tuple" | "list" as kind):
+            return TupleSpec(tuple(map(_observed_item, items, value)), kind)
+        case _:
+            return _observed_item(spec, value)
+
+
+def _observed_item(spec: Spec, value: Any) -> Spec:
+    match spec:
+        case ObjectSpec(unit=str() as unit) if unit:
+            numbers = normalized(spec_of(value.view(np.int64)))
+            return TimesSpec(unit, numbers) if isinstance(numbers, ArraySpec | ScalarSpec) else normalized(spec)
+        case TupleSpec(items, "tuple" | "list" as kind):
+            return TupleSpec(tuple(map(_observed_item, items, value)), kind)
+    return normalized(spec)
 
 
 def is_named_tuple(value: Any) -> bool:
@@ -62,6 +86,9 @@ def join_specs(left: Spec, right: Spec) -> Spec:
             right.writeable,
         ):
             return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TimesSpec(unit, numbers), TimesSpec(other, others) if unit == other:
+            joined = join_specs(numbers, others)
+            return TimesSpec(unit, joined) if isinstance(joined, ArraySpec) else ANY
         case TupleSpec(items, kind, named), TupleSpec(others) if (kind, named, len(items)) == (
             right.kind,
             right.named,
@@ -76,6 +103,8 @@ def loosened(spec: Spec) -> Spec:
     match spec:
         case ArraySpec(dtype, rank, _, unit, writeable) if rank:
             return ArraySpec(dtype, rank, "A", unit, writeable)
+        case TimesSpec(unit, ArraySpec() as numbers):
+            return TimesSpec(unit, loosened(numbers))  # type: ignore[arg-type]
         case TupleSpec(items, kind, named):
             return TupleSpec(tuple(map(loosened, items)), kind, named)
     return spec

@@ -126,6 +126,10 @@ def comprehension(x: Any, k: int) -> Any:
     return [7 // int(v + k - 7) for v in x]
 
 
+def dict_comprehension(x: Any, k: int) -> Any:
+    return {i: 7 // int(v + k - 7) for i, v in enumerate(x)}
+
+
 def function_in_comprehension(x: Any, k: int) -> Any:
     return [[element(v + 7, k) for v in x] for _ in range(k)]
 
@@ -191,9 +195,9 @@ def complex_power(x: Any, k: int) -> Any:
 
 PROGRAMS = [
     index, index_in_loop, divide, shapes, raises, asserts, through_helper, through_two, nested, after_store, key,
-    handed_back, called_back, too_big, library, unbound, comparison, comprehension, function_in_comprehension,
-    comparison_of_generator, raised_again, named_again, from_several_places, behind_finally, of_a_list, in_lambda,
-    complex_power,
+    handed_back, called_back, too_big, library, unbound, comparison, comprehension, dict_comprehension,
+    function_in_comprehension, comparison_of_generator, raised_again, named_again, from_several_places, behind_finally,
+    of_a_list, in_lambda, complex_power,
 ]  # fmt: skip
 
 

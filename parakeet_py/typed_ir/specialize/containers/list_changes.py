@@ -55,6 +55,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ScalarV,
     SliceV,
     Static,
+    TimeV,
     TupleV,
     Unknown,
     Value,
@@ -78,7 +79,7 @@ def change(s: Context, op: ssa.ChangeList) -> list[Value]:
         return [NeverV()] * (2 if op.change in GIVING else 1)
     s.instances.list_changes += 1
     put: list[Value] = []  # of whatever type it is
-    if op.change in _ADDING and not isinstance(held, ArrayV | DictV | MapV):
+    if op.change in _ADDING and not isinstance(held, ArrayV | TimeV | DictV | MapV):
         put = args[-1:]
     if op.at is not None:
         (at,) = s.settle([s.value(op.at)])
@@ -100,13 +101,13 @@ def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value
         return [_with_defaults(s, kind, held, args)]
     if kind == "appendleft":
         kind, args = "insert", [py(0), *args]
-    if isinstance(held, ArrayV) and kind == "set":
+    if isinstance(held, ArrayV | TimeV) and kind == "set":
         s.set_item(held, args[0], args[1])
         return [held]
-    if isinstance(held, ArrayV) and kind == "sort":
+    if isinstance(held, ArrayV | TimeV) and kind == "sort":
         s.call_method(held, "sort", args, {})
         return [held]
-    if isinstance(held, ArrayV) and kind == "iadd":
+    if isinstance(held, ArrayV | TimeV) and kind == "iadd":
         return [s.inplace("add", held, args[0])]
     if kind == "iadd" and is_list(held):
         if isinstance(args[0], ArrayV) or (isinstance(args[0], ScalarV) and not args[0].python):

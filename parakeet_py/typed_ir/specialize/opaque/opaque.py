@@ -30,6 +30,7 @@ from parakeet_py.signature.specs import (
     ScalarSpec,
     Spec,
     StaticSpec,
+    TimesSpec,
     TupleSpec,
 )
 from parakeet_py.typed_ir import ir
@@ -70,6 +71,7 @@ from parakeet_py.typed_ir.specialize.values import (
     SliceV,
     Static,
     TaggedScalar,
+    TimeV,
     TupleV,
     Value,
     lift,
@@ -278,7 +280,7 @@ def emit_opaque(
             s.shadows.change(OF_OBJECTS)
     if _may_keep(operation, values):
         s.shadows.keep(given, bool(s.loops.looping))
-    elif any(isinstance(value, ObjectV) for value in values[1:]) and isinstance(result, ArraySpec):
+    elif any(isinstance(value, ObjectV) for value in values[1:]) and isinstance(result, ArraySpec | TimesSpec):
         s.shadows.keep(OF_OBJECTS, bool(s.loops.looping))  # of a function of NumPy's, as `frombuffer`
     flagged = exit is not None or bool(catches)
     kinds = [PYINT] * flagged + ([] if result is None else result_types(result))
@@ -471,6 +473,8 @@ def result_types(spec: Spec) -> list[Type]:
             return [Scalar(dtype, python)]
         case ObjectSpec():
             return [OBJECT]
+        case TimesSpec(_, numbers):
+            return [OBJECT, *result_types(numbers)]
         case TupleSpec(items):
             return [kind for item in items for kind in result_types(item)]
     return []
@@ -503,6 +507,8 @@ def result_leaves_of(spec: Spec, value: Any) -> list[Any]:
     match spec:
         case ArraySpec() | ScalarSpec() | ObjectSpec():
             return [value]
+        case TimesSpec():
+            return [value, value.view(np.int64)]
         case TupleSpec(items, "slice"):
             return [leaf for item, part in zip(items, (value.start, value.stop, value.step), strict=True)
                     for leaf in result_leaves_of(item, part)]  # fmt: skip
@@ -521,6 +527,11 @@ def result_value(s: Context, spec: Spec, outs: list[ir.Var], roots: frozenset[in
             return ScalarV(outs.pop(0))
         case ObjectSpec():
             return ObjectV(outs.pop(0), any=spec == ANY)
+        case TimesSpec(unit, numbers):
+            given = ObjectV(outs.pop(0))
+            beneath = result_value(s, numbers, outs, roots)
+            assert isinstance(beneath, ArrayV | ScalarV)
+            return TimeV(beneath, unit, given)
         case NoneSpec():
             return NONE
         case StaticSpec(value):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.types import BOOL, FLOAT64, INT64, INTEGERS, PYBOOL
+from parakeet_py.base.types import BOOL, FLOAT64, INT64, INTEGERS, PYBOOL, is_float
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays.array_store import fit_outputs, store_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise
@@ -40,9 +40,7 @@ def ufunc(s: Context, function: np.ufunc, args: Sequence[Value]) -> Value | None
             return None
         values.append(number)
     kinds = "".join(dtype.char for dtype in types[: function.nin])
-    if function in _BY_KNOWN and not _is_known_divisor(values[1]):
-        return None
-    if function is np.true_divide and kinds != "mm":  # by an int: a time, whose fraction is cut off
+    if kinds == "mm" and function in _BY_KNOWN and not _is_known_divisor(values[1]):
         return None
     made = elementwise(s, lambda operands: [loop(s, operands, kinds)], values)[0]
     return like(made, types[-1].str[1:]) if types[-1].kind in "mM" else made
@@ -55,7 +53,7 @@ def _resolved(function: np.ufunc, args: Sequence[Value]) -> Sequence[np.dtype[An
     for value in args:
         if is_time(value):
             given.append(dtype_of(value))
-        elif isinstance(value, ScalarV | ArrayV) and value.dtype in INTEGERS and value.dtype != "uint64":
+        elif isinstance(value, ScalarV | ArrayV) and (value.dtype in INTEGERS or is_float(value.dtype)):
             given.append(resolution_type(value))
         else:
             return None
@@ -70,11 +68,12 @@ def _as_loop(s: Context, value: Value, dtype: np.dtype[Any]) -> Value | None:
     if is_time(value):
         time = as_unit(s, value, dtype.str[1:]) if dtype.kind in "mM" else None
         return None if time is None else time.value
-    if not isinstance(value, ScalarV | ArrayV) or dtype.itemsize != _SIZE or dtype.kind not in "mi":
+    if not isinstance(value, ScalarV | ArrayV) or dtype.itemsize != _SIZE or dtype.kind not in "mif":
         return None
+    number = FLOAT64 if dtype.kind == "f" else INT64
     if isinstance(value, ScalarV):
-        return ScalarV(s.builder.cast(value.operand, INT64))
-    return s.cast_array(value, "int64") if value.dtype != "int64" else value
+        return ScalarV(s.builder.cast(value.operand, number))
+    return s.cast_array(value, number.dtype) if value.dtype != number.dtype else value
 
 
 _SIZE = 8  # bytes
@@ -85,6 +84,7 @@ def _is_known_divisor(value: Value) -> bool:
 
 
 _ZERO = ir.Const(0, INT64)
+_ONE = ir.Const(1, INT64)
 
 
 # ---- operators -------------------------------------------------------------------------------------------------------
@@ -133,6 +133,8 @@ def is_nat(b: Builder, *operands: ir.Operand) -> ir.Operand:
 def _arithmetic(prim: str) -> Loop:
     def loop(s: Context, operands: list[ir.Operand], kinds: str) -> ir.Operand:
         b = s.builder
+        if "d" in kinds:
+            return _rounded(s, prim, operands)
         times = [operand for operand, kind in zip(operands, kinds, strict=True) if kind in "mM"]
         return b.select(is_nat(b, *times), NAT, b.prim(prim, *operands, type=INT64))
 
@@ -159,15 +161,38 @@ def _chosen(prim: str, ignores_nat: bool) -> Loop:
     return loop
 
 
+def _rounded(s: Context, prim: str, operands: list[ir.Operand]) -> ir.Operand:
+    """A duration times, or by, a float, or a float times one: computed in float64, whose fraction is cut off."""
+    b = s.builder
+    duration = next(operand for operand in operands if operand.type == INT64)
+    exact = b.prim(prim, *(b.cast(operand, FLOAT64) for operand in operands))
+    whole = b.select(b.prim("isfinite", exact, type=PYBOOL), b.cast(exact, INT64), NAT)
+    return b.select(is_nat(b, duration), NAT, whole)
+
+
+def _by_int(s: Context, operands: list[ir.Operand]) -> ir.Operand:
+    """A duration by an int, as C divides: the fraction is cut off; by 0 it is NaT."""
+    b, (duration, number) = s.builder, operands
+    down = b.prim("floordiv", duration, number, type=INT64)
+    rest = b.prim("sub", duration, b.prim("mul", down, number, type=INT64), type=INT64)
+    up = b.logical_and(b.prim("lt", down, _ZERO, type=PYBOOL), b.prim("ne", rest, _ZERO, type=PYBOOL))
+    cut = b.select(up, b.prim("add", down, _ONE, type=INT64), down)
+    return b.select(b.logical_or(is_nat(b, duration), b.prim("eq", number, _ZERO, type=PYBOOL)), NAT, cut)
+
+
 def _ratio(s: Context, operands: list[ir.Operand], kinds: str) -> ir.Operand:
     b = s.builder
+    if kinds != "mm":
+        return _by_int(s, operands) if "d" not in kinds else _rounded(s, "div", operands)
     left, right = (b.cast(operand, FLOAT64) for operand in operands)
     return b.select(is_nat(b, *operands), ir.Const(float("nan"), FLOAT64), b.prim("div", left, right))
 
 
 def _times_of(s: Context, operands: list[ir.Operand], kinds: str) -> ir.Operand:
-    """How often the second goes into the first; NumPy warns of NaT."""
+    """How often the second goes into the first, of which NumPy warns for NaT; a duration by a number is as with /."""
     b = s.builder
+    if kinds != "mm":
+        return _ratio(s, operands, kinds)
     s.check(b.prim("ne", operands[0], NAT, type=PYBOOL), "Deoptimize", "NaT divided, of which NumPy warns")
     return b.prim("floordiv", *operands, type=INT64)
 

@@ -25,6 +25,7 @@ from parakeet_py.typed_ir.specialize.times.times import (
     of_known,
 )
 from parakeet_py.typed_ir.specialize.values import (
+    NONE,
     ArrayV,
     MethodV,
     ScalarV,
@@ -310,6 +311,9 @@ def method(s: Context, value: TimeV, name: str, args: list[Value], kwargs: dict[
     if not any(map(any_in, (*args, *kwargs.values()))):
         if name in ("astype", "view") and len(args) == 1 and not kwargs:
             made = _as(s, value, args[0], name)
+        elif name == "sort" and isinstance(value.value, ArrayV) and not args and not kwargs:
+            s.set_item(value, Static(Ellipsis), s.call(Static(np.sort), [value], {}))
+            return NONE
         elif name in _METHODS_THAT_MOVE and isinstance(value.value, ArrayV):
             made = like(s.call_method(value.value, name, args, kwargs), value.unit)
         elif name in _METHODS:

@@ -145,9 +145,22 @@ def like(value: Value, unit: str) -> Value:
     return value
 
 
+def _of_text(text: str, unit: str) -> TimeV | None:
+    """The time that a text such as "NaT" or "2020-01-01" becomes where it is stored; None if NumPy refuses it."""
+    made = np.zeros(1, unit)
+    try:
+        made[0] = text
+    except (TypeError, ValueError):
+        return None
+    return of_known(made[0])
+
+
 def ints(s: Context, value: Value, unit: str) -> ArrayV | ScalarV:
     """The int64 of a time as one of this dtype."""
-    found = as_unit(s, value, unit)
+    if isinstance(value, Static) and isinstance(value.object, str):
+        found = _of_text(value.object, unit)
+    else:
+        found = as_unit(s, value, unit)
     if found is None:
         raise s.hand_back(f"{s.describe(value)} as {unit}")
     return found.value
