@@ -9,6 +9,8 @@ call it. Both are primitives of the typed IR, by names that say which function i
 | `ufunc.exp.11` | the loop of `np.exp`; a digit for each operand and the result says whether its memory moves |
 | `libm.exp` | the C library's function |
 
+Functions of numba's (`native_functions`) are primitives of the same kind, in any code.
+
 A loop gives an element the same bits wherever it stands, with exceptions that were found by trying (AVX-512, NumPy
 2.4):
 
@@ -33,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base import native_functions
 from parakeet_py.base.types import is_complex, is_float
 
 exact: ContextVar[bool] = ContextVar("exact", default=False)  # whether what is specialized gives NumPy's bits
@@ -57,7 +60,12 @@ _OF_COMPLEX = frozenset({
 
 def is_loop(name: str) -> bool:
     """Whether a primitive is one of these functions."""
-    return name.startswith(("ufunc.", "special.", "libm."))
+    return name.startswith(("ufunc.", "special.", "libm.", "numba."))
+
+
+def is_c_function(name: str) -> bool:
+    """Whether a primitive is called with numbers, and gives one: no loop over memory."""
+    return name.startswith(("libm.", "numba."))
 
 
 def has_one_result(ufunc: np.ufunc, dtypes: Sequence[str]) -> bool:
@@ -96,6 +104,8 @@ def moves(name: str) -> tuple[bool, ...]:
 
 def arity(name: str) -> int:
     """How many operands a function has."""
+    if native_functions.is_native(name):
+        return len(native_functions.function_of(name).operands)
     if name.startswith("libm."):
         return 2 if name in ("libm.pow", "libm.atan2", "libm.hypot") else 1
     return len(moves(name)) - 1
@@ -104,6 +114,8 @@ def arity(name: str) -> int:
 @lru_cache(maxsize=256)
 def result_dtype(name: str, dtypes: tuple[str, ...]) -> str | None:
     """The dtype of a function's result; None where it has no loop for exactly these operands."""
+    if native_functions.is_native(name):
+        return native_functions.result_dtype(name, dtypes)
     if name.startswith("libm."):
         return dtypes[0] if {*dtypes} <= {"float32", "float64"} and len({*dtypes}) == 1 else None
     found = ufunc_named(name)
@@ -122,6 +134,8 @@ def result_dtype(name: str, dtypes: tuple[str, ...]) -> str | None:
 
 def evaluate(name: str, args: Sequence[Any]) -> Any:
     """The result for NumPy scalars, without warnings' being turned off."""
+    if native_functions.is_native(name):
+        return native_functions.evaluate(name, args)
     if name.startswith("libm."):
         kind = args[0].dtype.type
         return kind(_c_function(name, kind is np.float32)(*args))

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.base import exact_loops, routines
+from parakeet_py.base import exact_loops, native_functions, routines
 
 PREFIX = "pk_numpy"
 own_sorts: ContextVar[bool] = ContextVar("own_sorts", default=False)  # what is specialized sorts without NumPy
@@ -76,6 +76,8 @@ def resolve(full: str) -> int | None:
     parts = full.split(".")
     if len(parts) < 4 or parts[0] != PREFIX:
         return None
+    if parts[2] == native_functions.FAMILY:
+        return native_functions.address(parts[3])
     if parts[2] == exact_loops.LIBM:
         return exact_loops.c_address(f"libm.{parts[3]}", parts[4])
     found = _find(f"{parts[2]}.{parts[3]}", tuple(parts[4:]))

@@ -109,6 +109,8 @@ def _place_of(need: NeedObservation) -> str:
 
 def _refuse_python(name: str, compiled: Compiled) -> None:
     done = compiled.specialization
+    if done.calls_numba:
+        raise ExportError(f"{name} cannot be exported, as it calls code that numba has compiled in this process")
     if done.opaque_sites:
         what = "; ".join(done.opaque_calls) or done.opaque_sites[0].reason
         raise ExportError(f"{name} cannot be exported, as it hands something back to Python: {what}")

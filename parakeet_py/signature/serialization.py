@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base import native_functions
 from parakeet_py.signature import enums
 from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, StaticT
 from parakeet_py.signature.results import (
@@ -134,6 +135,8 @@ def value_to_json(value: object) -> Json:
         return {"tuple": [value_to_json(item) for item in value]}
     if value is Ellipsis:
         return {"ellipsis": True}
+    if native_functions.is_dispatcher(kind):
+        raise NotPortable(f"{value!r} has code of this process")
     if isinstance(value, types.ModuleType):
         if sys.modules.get(value.__name__) is not value:
             raise NotPortable(f"module {value.__name__} is not in sys.modules")

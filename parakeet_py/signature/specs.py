@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parakeet_py.base import extensions
+from parakeet_py.base import extensions, native_functions
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import ARRAYS, DTYPES
 from parakeet_py.signature import enums
@@ -362,8 +362,8 @@ def spec_of(value: object, depth: int = 0) -> Spec:
         return StaticSpec(value)
     if kind in (types.BuiltinMethodType, types.MethodType) and draws(value):
         return StaticSpec(value)
-    if getattr(kind, "stands_for_itself", False):
-        return StaticSpec(value)  # decorated functions
+    if getattr(kind, "stands_for_itself", False) or native_functions.is_dispatcher(kind):
+        return StaticSpec(value)  # decorated functions, those of numba
     if extensions.body_of(value) is not None or enums.is_member(value):
         return StaticSpec(value)
     found = stand_in.of(value)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from parakeet_py.signature.specs import Signature
 
 RECURSIVE = "a function with recursion runs on the CPU"
+OF_NUMBA = "a function that calls numba's runs on the CPU"
 
 
 def device_plan_of(compiled: Compiled) -> DevicePlan:
@@ -70,14 +71,16 @@ def team_plan_of(compiled: Compiled) -> TeamPlan:
 
 
 def without_procedures(compiled: Compiled) -> Compiled:
-    """A specialization whose calls are all inlined; recursion cannot be.
+    """A specialization whose calls are all inlined; recursion cannot be, nor calls of numba's code.
 
     Raises
     ------
     UnsupportedError
-        The function is recursive.
+        The function is recursive, or calls numba's code.
     """
     compiled = for_devices(compiled)
+    if compiled.specialization.calls_numba:
+        raise UnsupportedError(OF_NUMBA, compiled.template.filename)
     if compiled.typed.procedures:
         raise UnsupportedError(RECURSIVE, compiled.template.filename)
     return compiled
@@ -202,7 +205,8 @@ def _call(
     except NotObservedError:
         return residents.by_python(hidden(lambda args: dispatcher.evaluate(args, dispatcher.signature(args))), args)
     target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
-    on_cpu = compiled.specialization.shared_with_python or _is_interleaved(compiled.signature)
+    done = compiled.specialization
+    on_cpu = done.shared_with_python or done.calls_numba or _is_interleaved(compiled.signature)
     if compiled.typed.procedures or on_cpu:
         return residents.by_python(partial(config.on_cpu, target), args)
     leaves = values_of(compiled, args)

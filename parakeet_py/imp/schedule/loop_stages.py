@@ -29,7 +29,7 @@ def _is_loop(statement: Statement) -> bool:
 
 
 def _can_run(name: str) -> bool:
-    return exact_loops.is_loop(name) and not name.startswith("libm.") and exact_loops.moves(name)[-1]
+    return exact_loops.is_loop(name) and not exact_loops.is_c_function(name) and exact_loops.moves(name)[-1]
 
 
 class Stages:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.base import exact_loops, machine, numpy_loops, routines
+from parakeet_py.base import exact_loops, machine, native_functions, numpy_loops, routines
 from parakeet_py.base.types import is_complex, itemsize, real_dtype
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays
@@ -165,6 +165,8 @@ def element(f: FunctionText, name: str, operands: tuple[Value, ...], dtypes: tup
     """The value of `name(*operands)`, which are of `dtypes`."""
     if name.startswith("libm."):
         return _of_c(f, name, [operand for operand in operands if isinstance(operand, str)], result)
+    if native_functions.is_native(name):
+        return _of_numba(f, name, [operand for operand in operands if isinstance(operand, str)])
     places = [_kept(f, operand, dtype) for operand, dtype in zip(operands, dtypes, strict=True)]
     out = f.alloca(_memory(result), 16)
     steps = [
@@ -194,6 +196,39 @@ def _of_c(f: FunctionText, name: str, operands: list[str], dtype: str) -> str:
     full = numpy_loops.symbol(name, (dtype,))
     f.module.declare(kind, full, ", ".join([kind] * len(operands)), PURE)
     return f.value(f"call {kind} {global_name(full)}({', '.join(f'{kind} {operand}' for operand in operands)})")
+
+
+def _of_numba(f: FunctionText, name: str, operands: list[str]) -> str:
+    """What a function of numba's gives, or whether it has returned: both of one call, which LLVM makes once."""
+    found = native_functions.function_of(name)
+    place = name.split(".")[1]
+    kinds = [LLVM_TYPE[dtype] for dtype in found.operands]
+    caller, kind, memory = f"pk.numba.{place}", LLVM_TYPE[found.result], MEMORY_TYPE[found.result]
+    if f.module.is_new(caller):
+        full = numpy_loops.symbol(f"{native_functions.FAMILY}.{place}", ())
+        f.module.declare("i32", full, ", ".join(["ptr, ptr", *kinds]))
+        params = [f"{one} %x{number}" for number, one in enumerate(kinds)]
+        loaded = "%value = trunc i8 %held to i1" if found.result == "bool" else f"%value = freeze {kind} %held"
+        head = f"define internal {{ {kind}, i1 }} @{caller}({', '.join(params)}) noinline {_NO_EFFECTS}"
+        f.module.functions.append(f"""{head} {{
+entry:
+  %result = alloca i64
+  %exception = alloca ptr
+  store i64 0, ptr %result
+  %status = call i32 {global_name(full)}({", ".join(["ptr %result, ptr %exception", *params])})
+  %held = load {memory}, ptr %result
+  {loaded}
+  %done = icmp eq i32 %status, 0
+  %one = insertvalue {{ {kind}, i1 }} poison, {kind} %value, 0
+  %both = insertvalue {{ {kind}, i1 }} %one, i1 %done, 1
+  ret {{ {kind}, i1 }} %both
+}}""")
+    given = ", ".join(f"{one} {operand}" for one, operand in zip(kinds, operands, strict=True))
+    both = f.value(f"call {{ {kind}, i1 }} @{caller}({given}) {_NO_EFFECTS}")
+    return f.value(f"extractvalue {{ {kind}, i1 }} {both}, {int(name.endswith(native_functions.DONE))}")
+
+
+_NO_EFFECTS = "nounwind memory(none)"
 
 
 def _memory(dtype: str) -> str:

@@ -121,6 +121,7 @@ class Specialization:
     module_reads: frozenset[tuple[str, str]] = frozenset()  # names of NumPy's modules, see `patches`
     shared_with_python: bool = False  # is memory stored to that Python code may go on using, or the other way round?
     asks_writeable: bool = False  # does the function look whether arrays can be written to?
+    calls_numba: bool = False  # are there calls of this process's code (`native_functions`)?
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -289,6 +290,7 @@ class Specializer(Context):
             frozenset(self.python.module_reads),
             self.shadows.both,
             self.arguments.asks_writeable,
+            self.python.calls_numba,
         )
 
     def run(self, block: ssa.Block) -> list[Value]:

@@ -145,6 +145,7 @@ class PythonState:
         self.read_late: set[Source] = set()
         self.module_reads: set[tuple[str, str]] = set()
         self.closures_read_late = False
+        self.calls_numba = False  # by native entries
 
 
 class Loops:

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from parakeet_py.base import extensions
+from parakeet_py.base import extensions, native_functions
 from parakeet_py.base.callee_effects import builtin_functions
 from parakeet_py.base.debug_log import log
 from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Scalar
 from parakeet_py.library import registry
+from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize import messages
 from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, strings
 from parakeet_py.typed_ir.specialize.instances import instances, operators
@@ -43,6 +45,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ComprehensionV,
     MethodV,
+    ScalarV,
     Static,
     TextV,
     TimeV,
@@ -310,6 +313,27 @@ def _of_user(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value
     return call_user(s, inner, args, kwargs) if isinstance(inner, types.FunctionType) else None
 
 
+_PYTHON = {"int64": PYINT, "int32": PYINT, "float64": PYFLOAT, "float32": PYFLOAT, "bool": PYBOOL}
+
+
+def _of_numba(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A function that numba has compiled, of numbers."""
+    if kwargs or not native_functions.is_dispatcher(type(target)):
+        return None
+    found = native_functions.find(target, [arg.dtype if isinstance(arg, ScalarV) else "" for arg in args])
+    if found is None:
+        return None
+    place, function = found
+    s.python.calls_numba = True
+    b = s.builder
+    given = tuple(b.cast(arg.operand, Scalar(arg.dtype)) for arg in args if isinstance(arg, ScalarV))
+    name = f"{native_functions.FAMILY}.{place}."
+    value = b.pure(ir.Prim(name + native_functions.VALUE, given), Scalar(function.result))
+    done = b.pure(ir.Prim(name + native_functions.DONE, given), Scalar("bool"))
+    s.check(b.cast(done, PYBOOL), "Deoptimize", f"{target.__name__} has raised")
+    return ScalarV(b.cast(value, _PYTHON[function.result]))
+
+
 def _bound_method(s: Context, target: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
         return call_user(s, target.__func__, [lift(target.__self__), *args], kwargs)
@@ -378,6 +402,7 @@ MATCHERS: tuple[Matcher, ...] = (
     _item_getter,
     _inside_library,
     _of_user,
+    _of_numba,
     _named_tuple_maker,
     _bound_method,
     _format,

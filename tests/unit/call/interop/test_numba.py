@@ -7,7 +7,8 @@ import gc
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate
+from parakeet_py import accelerate, options
+from parakeet_py.export.errors import ExportError
 
 numba = pytest.importorskip("numba")
 
@@ -65,3 +66,73 @@ def test_low_level_callables_of_scipy() -> None:
     image = np.arange(30.0).reshape(5, 6)
     found = ndimage.generic_filter(image, LowLevelCallable(of_window.ctypes), size=3)
     assert np.array_equal(found, ndimage.generic_filter(image, total, size=3))
+
+
+@numba.njit
+def power(x, n):
+    if n < 0:
+        raise ValueError("negative")
+    return x**n
+
+
+@numba.njit
+def is_even(n):
+    return n % 2 == 0
+
+
+@numba.njit
+def drawn(x):
+    return np.random.rand() * x
+
+
+def powers(x, n):
+    s = 0.0
+    for i in range(len(x)):
+        s += power(x[i], n - i)
+    return s
+
+
+def stored(x, n):
+    for i in range(len(x)):
+        x[i] = power(x[i], n - i)
+    return x[0]
+
+
+def caught(x, n):
+    try:
+        return power(x[1], n)
+    except ValueError as error:
+        return str(error)
+
+
+def parities(x, n):
+    return [is_even(i) for i in range(n)], is_even(n), power(np.float32(0.5), 2)
+
+
+def outcome(function, *args):
+    try:
+        return repr(function(*args)), repr(args)
+    except ValueError as error:
+        return repr(error), repr(args)
+
+
+@pytest.mark.parametrize("function", [powers, stored, caught, parities], ids=lambda one: one.__name__)
+def test_native_entries(function) -> None:
+    """Values, exceptions and changed arguments are those of calls through numba's dispatcher."""
+    fast = accelerate(when="now")(function)
+    for n in (9, 9, 1, -1):
+        assert outcome(fast, np.arange(4.0), n) == outcome(function, np.arange(4.0), n)
+    assert fast.specializations and not fast.opaque_calls and not fast.fell_back
+    with options(devices="emulated"):
+        assert outcome(fast, np.arange(4.0), 9) == outcome(function, np.arange(4.0), 9)
+
+
+def test_functions_with_effects_are_handed_back(tmp_path) -> None:
+    @accelerate(when="now")
+    def draws(x):
+        return drawn(x) + 1.0
+
+    assert [1.0 <= draws(2.0) <= 3.0 for _ in range(3)] == [True] * 3
+    assert len(draws.opaque_calls) == 1
+    with pytest.raises(ExportError, match="numba has compiled"):
+        accelerate(powers).export(tmp_path, np.arange(4.0), 3)
