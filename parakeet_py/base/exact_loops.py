@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.base import native_functions
+from parakeet_py.base.foreign_code import native_functions
 from parakeet_py.base.types import is_complex, is_float
 
 exact: ContextVar[bool] = ContextVar("exact", default=False)  # whether what is specialized gives NumPy's bits

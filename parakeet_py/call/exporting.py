@@ -14,7 +14,7 @@ from typing import Any
 
 from parakeet_py.base import config as settings
 from parakeet_py.base.errors import UnsupportedError, underlined
-from parakeet_py.base.numpy_loops import own_sorts
+from parakeet_py.base.foreign_code.numpy_loops import own_sorts
 from parakeet_py.call.compile import compile_alone, failures_of
 from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import Knowledge, read_source

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.base import native_functions
+from parakeet_py.base.foreign_code import native_functions
 from parakeet_py.signature import enums
 from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, StaticT
 from parakeet_py.signature.results import (

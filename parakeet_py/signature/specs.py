@@ -28,8 +28,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parakeet_py.base import extensions, native_functions
+from parakeet_py.base import extensions
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.foreign_code import native_functions
 from parakeet_py.base.types import ARRAYS, DTYPES
 from parakeet_py.signature import enums
 from parakeet_py.signature.attribute_sources import RECORDS, is_column, unit_of

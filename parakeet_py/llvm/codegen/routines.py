@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parakeet_py.base import exact_loops, machine, native_functions, numpy_loops, routines
+from parakeet_py.base import exact_loops, machine, routines
+from parakeet_py.base.foreign_code import native_functions, numpy_loops
 from parakeet_py.base.types import is_complex, itemsize, real_dtype
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen import arrays

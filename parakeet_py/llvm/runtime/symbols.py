@@ -30,7 +30,7 @@ def resolve(name: str) -> int | None:
 
         return pairwise_library.resolve(name)
     if name.startswith("pk_numpy"):
-        from parakeet_py.base import numpy_loops
+        from parakeet_py.base.foreign_code import numpy_loops
 
         return numpy_loops.resolve(name)
     return blas.resolve(name)

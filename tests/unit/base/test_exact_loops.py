@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from parakeet_py.base import exact_loops, numpy_loops
+from parakeet_py.base import exact_loops
+from parakeet_py.base.foreign_code import numpy_loops
 
 
 def test_names() -> None:

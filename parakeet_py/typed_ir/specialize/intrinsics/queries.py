@@ -150,7 +150,7 @@ def _wants_view(s: Context) -> Value:
 
 @handles(words.has_routine)
 def _has_routine(s: Context, name: Value, *kinds: Value) -> Value:
-    from parakeet_py.base import numpy_loops
+    from parakeet_py.base.foreign_code import numpy_loops
 
     known = s.static(name, "the name of a routine")
     dtypes = tuple(dtype_name(s, kind) for kind in kinds)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from parakeet_py.base import extensions, native_functions
+from parakeet_py.base import extensions
 from parakeet_py.base.callee_effects import builtin_functions
 from parakeet_py.base.debug_log import log
 from parakeet_py.base.errors import UnsupportedError
+from parakeet_py.base.foreign_code import native_functions
 from parakeet_py.base.types import PYBOOL, PYFLOAT, PYINT, Scalar
 from parakeet_py.library import registry
 from parakeet_py.typed_ir import ir

@@ -25,10 +25,10 @@ from zlib import crc32
 
 import numpy as np
 
-from parakeet_py.base import numpy_loops
 from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.exact_loops import exact
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.foreign_code import numpy_loops
 from parakeet_py.base.types import Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.base import exact_loops, native_functions, routines
+from parakeet_py.base import exact_loops, routines
+from parakeet_py.base.foreign_code import native_functions
 
 PREFIX = "pk_numpy"
 own_sorts: ContextVar[bool] = ContextVar("own_sorts", default=False)  # what is specialized sorts without NumPy
