@@ -126,7 +126,9 @@ class Account:
         if self.spent >= price:
             taken = self.described()
             if self.is_doubtful():
-                self.decision = f"not compiled: {taken}, and too much has been compiled in vain"
+                vain = compile_cost.lost > self.cost / 2
+                why = "too much has been compiled in vain" if vain else "most of the time goes elsewhere so far"
+                self.decision = f"not compiled: {taken}, and {why}"
                 return True
             kind = kind_of(normal)
             self.measuring = kind not in self.last and self.code_size().loops

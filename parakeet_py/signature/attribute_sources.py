@@ -20,11 +20,13 @@ Times, arrays and scalars of datetime64 or timedelta64, are int64 underneath: `t
 same memory, or the number, of one whose dtype this is.
 
 Lists of many instances of one class have such columns, too: `OF_ONE_CLASS` names their class, `COUNT` how many there
-are, and `attribute_column` the list of what all of them hold under a name.
+are, and `attribute_column` the list of what all of them hold under a name. Where that are ints and floats, `AS_FLOATS`
+names the list of all of them as floats, and `ARE_INTS` that of ones and zeros, which says of each whether it is an int.
 """
 
 from __future__ import annotations
 
+import itertools
 import operator
 import sys
 import types
@@ -113,9 +115,13 @@ COUNT = "|#"
 MANY = 32  # instances; of no more than these each is known by itself
 
 
-def attribute_column(name: str) -> str:
-    """The name of what all items of a list hold under a name."""
-    return OF_ONE_CLASS + name
+AS_FLOATS, ARE_INTS = "=", "?"
+MOST_EXACT = 1 << 53  # ints up to this are floats
+
+
+def attribute_column(name: str, part: str = "") -> str:
+    """The name of what all items of a list hold under a name; or of ints and floats as floats, or which are ints."""
+    return OF_ONE_CLASS + part + name
 
 
 def is_of_instances(name: object) -> bool:
@@ -133,9 +139,10 @@ def read_of_instances(value: Any, name: str) -> Any:
         return kinds.pop()
     if name == COUNT:
         return len(value)
-    if not holds_plainly(kinds.pop(), name[1:]):
+    if not holds_plainly(kinds.pop(), name[1:].lstrip(AS_FLOATS + ARE_INTS)):
         raise AttributeError(name)
-    return [*map(operator.attrgetter(name[1:]), value)]
+    found: list[Any] = getter_of(name)(value)
+    return found
 
 
 def is_derived(name: object) -> bool:
@@ -150,9 +157,25 @@ def getter_of(name: str) -> Callable[[Any], Any]:
     if name == OF_ONE_CLASS:
         return _class_of_items
     if is_of_instances(name):
-        read = operator.attrgetter(name[1:])
+        part = name[1] if name[1] in AS_FLOATS + ARE_INTS else ""
+        read = operator.attrgetter(name[1 + len(part) :])
+        if part:
+            return lambda items: _of_two_types([*map(read, items)], part)
         return lambda items: [*map(read, items)]  # whose class has been looked at
     return operator.itemgetter(name[1:]) if name != RECORDS else _places
+
+
+def _of_two_types(numbers: list[Any], part: str) -> list[Any]:
+    """Ints and floats as floats, or which of them are ints; raises `AttributeError` if they are not of both types, or
+    not all of the ints are floats."""
+    kinds = [*map(type, numbers)]
+    if {*kinds} != {int, float}:
+        raise AttributeError(part)
+    of_ints = [*map(operator.is_, kinds, itertools.repeat(int))]
+    ints = [*itertools.compress(numbers, of_ints)]
+    if max(ints) > MOST_EXACT or min(ints) < -MOST_EXACT:
+        raise AttributeError(part)
+    return [*map(float, numbers)] if part == AS_FLOATS else [*map(int, of_ints)]
 
 
 def _class_of_items(items: list[Any]) -> Any:

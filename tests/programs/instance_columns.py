@@ -128,6 +128,35 @@ def of_several_classes_or_types(ps):
     return total
 
 
+def with_few_ints(*others):
+    ps = many(Particle)
+    ps[7].x, ps[9].y, ps[30].x = 3, 0, -(1 << 20)
+    for place, other in enumerate(others):
+        ps[place].x = other
+    return (ps,)
+
+
+@program([with_few_ints, *of(Particle), with_few_ints])
+def ints_among_floats(ps):
+    total, best = 0, ps[0]
+    for p in ps:
+        for q in ps:
+            total += abs(p.x - q.y) * q.charge
+            if q.x > best.x:
+                best = q
+    return total, best.x, best.y, ps[7].x, ps[8].x, ps[9].y, ps[30].x // 7, [p.x for p in ps for _ in range(2)][14:17]
+
+
+@program([with_few_ints, lambda: with_few_ints(1 << 60), lambda: with_few_ints(True), lambda: with_few_ints(1, 2.5)],
+         fell_back=None, opaque=None)  # fmt: skip
+def ints_that_are_no_floats(ps):
+    total = 0
+    for p in ps:
+        for q in ps:
+            total += p.x - q.y
+    return total, ps[0].x, ps[1].x
+
+
 def shared():
     ps = many(Particle)
     return ps, ps[3]

@@ -17,7 +17,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import MissingValue
+from parakeet_py.base.types import PYFLOAT, PYINT
 from parakeet_py.signature.attribute_sources import (
+    ARE_INTS,
+    AS_FLOATS,
     COUNT,
     OF_ONE_CLASS,
     attribute_column,
@@ -32,7 +35,16 @@ from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.forms import array_of
 from parakeet_py.typed_ir.specialize.instances import instances
-from parakeet_py.typed_ir.specialize.values import ArrayV, MethodV, ObjectV, RecordV, ScalarV, Static, Value
+from parakeet_py.typed_ir.specialize.values import (
+    ArrayV,
+    MethodV,
+    ObjectV,
+    RecordV,
+    ScalarV,
+    Static,
+    TaggedScalar,
+    Value,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -103,18 +115,41 @@ def attribute(s: Context, value: RecordV, name: str) -> Value:
     cls, source = class_of(s, value), source_of(s, value.records)
     assert source is not None
     if holds_plainly(cls, name):
-        column, count = s.taken((*source, attribute_column(name))), length(s, value.records)
-        array = array_of(column)
-        if not isinstance(array, ArrayV) or array.rank != 1 or count is None:
-            raise s.unsupported(f"iteration over a list of {cls.__name__}", _HINT.format(name))
         s.arguments.columns_pay |= s.loops.looping + s.elements.in_body > 1
-        return s.as_python(indexing.read(s, replace(array, extents=(count,)), value.index))
+        found = _read(s, value, (*source, attribute_column(name))) or _of_two_types(s, value, source, name)
+        if found is None:
+            raise s.unsupported(f"iteration over a list of {cls.__name__}", _HINT.format(name))
+        return found
     raw = in_class(cls, name)
     if has_method(cls, name) and instances.is_found(cls):
         return MethodV(value, name)
     if type(raw) is property and instances.is_found(cls):
         return instances.property_of(s, cls, value, name)
     raise s.unsupported(f".{name} of a {cls.__name__}, an item of a list")
+
+
+def _read(s: Context, value: RecordV, column: Source) -> Value | None:
+    """What a column holds at an item's place; None if it is none of numbers of one type."""
+    array, count = array_of(s.taken(column)), length(s, value.records)
+    if not isinstance(array, ArrayV) or array.rank != 1 or count is None:
+        return None
+    return s.as_python(indexing.read(s, replace(array, extents=(count,)), value.index))
+
+
+def _of_two_types(s: Context, value: RecordV, source: Source, name: str) -> Value | None:
+    """The same where some items hold an int, and others a float."""
+    numbers, which = ((*source, attribute_column(name, part)) for part in (AS_FLOATS, ARE_INTS))
+    if numbers not in s.arguments.hidden:
+        try:
+            s.arguments.extended(s.arguments.signature, numbers)
+        except MissingValue:
+            return None
+    found, of_ints = _read(s, value, numbers), _read(s, value, which)
+    if not isinstance(found, ScalarV) or not isinstance(of_ints, ScalarV):
+        return None
+    b = s.builder
+    tag = b.prim("sub", ir.ONE, of_ints.operand, type=PYINT)
+    return TaggedScalar((PYINT, PYFLOAT), tag, (b.cast(found.operand, PYINT), found.operand))
 
 
 _HINT = "pass an array for each attribute, such as np.array([one.{} for one in items])"
