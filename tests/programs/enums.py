@@ -156,3 +156,19 @@ def in_sequences(modes, x):
     for mode in modes:
         x = x + 1 if mode is Mode.ADD else x * 3
     return x
+
+
+class Axis(enum.IntEnum):
+    X = 0
+    Y = 1
+    LAST = -1
+
+
+@program(
+    [(arr("f8", 3, 2), axis, [1.0, 2.0, 3.5]) for axis in Axis] + [(arr("i4", 2, 3), Axis.Y, [1, 2, 3])], mutates=(0,)
+)
+def as_indices(x, axis, numbers):
+    x[axis, Axis.Y] += 2
+    counts = [0, 0, 0]
+    counts[axis] += 1
+    return x[axis], x[:, axis], x[0, axis], numbers[axis], (1, 2.5)[axis], counts, x.shape[axis], x.sum(axis)

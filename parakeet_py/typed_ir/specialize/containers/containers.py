@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.types import PYBOOL, PYINT, is_integer
 from parakeet_py.frontend import ssa
+from parakeet_py.signature import enums
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing, record_arrays
 from parakeet_py.typed_ir.specialize.arrays.flags import flag_at
@@ -23,7 +24,7 @@ from parakeet_py.typed_ir.specialize.containers import (
     strings,
 )
 from parakeet_py.typed_ir.specialize.containers.array_lists import item_of
-from parakeet_py.typed_ir.specialize.forms import array_of, form_of
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_columns, instances
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, loops, tagged_unions
 from parakeet_py.typed_ir.specialize.python import named_tuples
@@ -47,6 +48,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Static,
     TaggedScalar,
     TextV,
+    TimeV,
     TupleV,
     Value,
     is_known,
@@ -212,9 +214,22 @@ def _unpack_with_star(s: Context, op: ssa.Unpack, value: Value, length: ir.Opera
     return [*first, s.call(Static(list), [middle], {}), *last]
 
 
+def _place(value: Value, index: Value) -> Value:
+    """An index, members of IntEnums in it as the numbers that they are; keys of mappings as they are."""
+    if not (isinstance(value, ArrayV | TupleV | TimeV) or is_list(value)):
+        return index
+    match index:
+        case Static(member) if (number := enums.number_of(member)) is not None:
+            return py(number)
+        case TupleV(items, "tuple") if any(isinstance(item, Static) for item in items):
+            return TupleV(tuple(_place(value, item) for item in items))
+    return index
+
+
 def subscript(s: Context, value: Value, index: Value) -> Value:
     if isinstance(value, ObjectV):
         value = named_tuples.named_fields(s, value) or value
+    index = _place(value, index)
     of_form = form_of(value).subscript
     if of_form is not None:
         return of_form(s, value, index)
@@ -332,6 +347,7 @@ def as_scalar_like(s: Context, value: Value, like: Value) -> Value:
 
 
 def set_item(s: Context, target: Value, index: Value, value: Value) -> None:
+    index = _place(target, index)
     if isinstance(target, ArrayV):
         indexing.write(s, target, index, value)
         return
