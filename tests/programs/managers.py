@@ -112,6 +112,27 @@ def raised_under_a_manager(manager, x, i):
     return y
 
 
+@program(
+    [
+        journal(arr("f8", 3), 1),
+        journal(arr("f8", 3), 5, raises=ValueError),
+        journal(arr("f8", 3), -1, raises=IndexError),
+        journal(arr("f8", 3), 7, swallows=ValueError),
+    ],
+    opaque=None,
+    message=True,
+)
+def messages_raised_under_a_manager(manager, x, i):
+    y = 0.0
+    with manager:
+        if i > 2:
+            raise ValueError(f"{i} of {len(x)} is too much")
+        elif i < 0:
+            raise IndexError("negative")
+        y = (x * 2)[i]
+    return y, manager.said
+
+
 @program([(arr("f8", 5),)], opaque=None, fell_back=None)
 def managers_that_change_operators(x):
     with np.errstate(all="ignore"), contextlib.nullcontext(2.0):

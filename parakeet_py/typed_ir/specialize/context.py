@@ -252,8 +252,7 @@ class Context(ABC):
             if isinstance(condition, ir.Var):
                 self.learn(condition, True)
                 b.scopes[-1].shared[key] = condition
-                return
-            exception, caught = "Deoptimize", 0  # never come to
+            return
         if caught:
             error = ErrorV(exception_named(exception), message, tuple(args), (b.pos,))
             self.guards[-1].leave_unless(self, condition, ir.Const(caught, PYINT), error)

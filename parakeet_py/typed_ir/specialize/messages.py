@@ -47,7 +47,6 @@ def raise_value(s: Context, value: Value, cause: Value | None = None, *, again: 
     """Raise an exception, from a cause; or `again` the one that is handled."""
     if s.guards and s.guards[-1].ends_in_python():
         s.guards[-1].leave_by_python(s, ir.Const(False, PYBOOL))
-        s.check(ir.Const(False, PYBOOL), "Deoptimize", "an exception inside `with`")
         return NeverV()
     if cause is not None:
         return _raise_caused(s, value, cause)

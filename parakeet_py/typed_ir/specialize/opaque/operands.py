@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base.errors import RANGE_ERROR
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, first_of
 from parakeet_py.signature.results import OfUnit
@@ -19,6 +20,7 @@ from parakeet_py.typed_ir.specialize.values import (
     CharV,
     ClosureV,
     DictV,
+    ErrorV,
     InstanceV,
     ItemV,
     MapV,
@@ -107,6 +109,9 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             raise s.unsupported("an item of a list, as an object" if value.of_list else UNUSUAL_ARRAY)
         case ClosureV():
             return _closure_template(s, value, leaves)
+        case ErrorV(kind, message, args, ()) if message is not None and message != RANGE_ERROR:  # not raised so far
+            text = MessageV(message, tuple(map(ScalarV, args))) if args else Static(message.format())
+            return ContainerT("named", (template_of(s, text, leaves),) if message else (), (kind,))
         case MessageV(template, args) if args:
             return ContainerT("format", tuple([template_of(s, arg, leaves) for arg in args]), (template,))
     try:

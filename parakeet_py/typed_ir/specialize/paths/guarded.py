@@ -120,6 +120,8 @@ class Guard:
         if exit is None:
             raise s.unsupported("an exception inside `with`, or caught and looked at, where Python could not go on")
         s.builder.emit(ir.If(condition, ir.Block((), ()), exit))
+        if isinstance(condition, ir.Const):  # nothing comes here
+            s.builder.emit(ir.Check(condition, ir.Failure("SystemError", "Python has taken the call over")))
 
     def around_python(self, s: Context) -> Classes:
         """What is caught around an operation that Python does."""
