@@ -1,5 +1,7 @@
 """datetime64 and timedelta64: arrays and scalars as arguments, NaT, units, what is handed back."""
 
+import itertools
+
 import numpy as np
 
 from tests.corpus import Case, program
@@ -179,6 +181,19 @@ def given_by_python(x):  # times that operations handed back give are compiled a
     months = x.astype("M8[M]")
     late, early = np.clip(x, x[1], x[0]), divmod(x[2] - x[0], np.timedelta64(2, "D"))
     return (x - middle) / 2, months[1:] - months[:-1], late - x[0], early, np.cumsum(x - x[0])[-1] * 2
+
+
+@program([one(), WITH_NAT, one(unit="ns", step=-2)], opaque=None)
+def in_lists(x):
+    gaps = [b - a for a, b in itertools.pairwise(x)]
+    long, latest = [], [x[0]]
+    for t in x:
+        if t > x[1]:
+            long.append(t - x[1])
+            latest.append(t)
+    latest[-1] = x[2]
+    ends = [x[0], x[-1]], {"first": x[0], "gap": x[1] - x[0]}
+    return gaps, long, latest[-1] - latest[0], len(long), latest, ends, [(t, i) for i, t in enumerate(x)]
 
 
 @program([Case(lambda: ((np.datetime64("2020-01-05"), np.datetime64("2020-03-01")),))], opaque=None)

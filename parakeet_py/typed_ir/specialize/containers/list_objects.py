@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import PYINT, Scalar
 from parakeet_py.signature.object_assembly import ContainerT, Template
+from parakeet_py.signature.results import OfUnit
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.containers import (
@@ -28,6 +29,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Ragged,
     Rows,
     SliceV,
+    TimeV,
     TupleV,
     Value,
     VariantV,
@@ -85,6 +87,9 @@ def _list_template(s: Context, value: ListValue, leaves: list[ir.Operand]) -> Te
             return ContainerT(
                 "zipped", (_list_template(s, ListValue.grown(value.length, value.columns, PYINT), leaves),), (chr,)
             )
+        case Structure(TimeV(unit=unit), (Scalar() as number,)):
+            numbers = _list_template(s, ListValue.grown(value.length, value.columns, number), leaves)
+            return ContainerT("zipped", (numbers,), (OfUnit(unit),))
         case RowT():
             ends, held = nested_lists.compact(s, value)
             places = ContainerT("list_of", (template_of(s, ends, leaves),))
