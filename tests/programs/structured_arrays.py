@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.corpus import Case, program
+from tests.corpus import Case, program, raising
 
 PACKED = [("a", "f8"), ("b", "i4"), ("v", "f8", (3,))]
 UNION = {"names": ["whole", "low", "high"], "formats": ["f8", "f4", "f4"], "offsets": [0, 0, 4]}
@@ -111,3 +111,45 @@ def what_else_records_do(p):
 @program([Case(lambda: (np.frombuffer(bytes(range(200)), ">f8,<f4", 3, 4),)), records(3, ">f8,f4")], fell_back=None)
 def fields_in_another_byte_order(p):
     return p["f0"].sum(), p["f1"].sum()
+
+
+@program([*EACH[:1], *EACH[3:], records(6, align=True, writeable=False)])
+def selections(p):
+    some, ordered = p[p["b"] > 2], p[np.argsort(p["b"], kind="stable")]
+    made = some["a"] * 2, some["v"].sum(axis=0), ordered["a"] + ordered["b"], p[p["b"] > 9]["a"].size
+    means = [p[p["b"] > k]["a"].sum() for k in range(2)]
+    total = 0.0
+    for k in range(3):
+        kept = p[p["a"] >= k]
+        total += kept["a"].sum() * len(kept["b"])
+    return made, means, total
+
+
+@program([records(6), records(5, step=-2)], mutates=(0,))
+def selected_before_a_store(p):
+    some = p[p["b"] > 2]["a"]
+    p["a"] += 10
+    return some + 0, p[p["b"] > 2]["a"] * 1
+
+
+@program([records(6)], mutates=(0,), fell_back=None, opaque=None)
+def selections_that_are_copies(p):
+    some = p[p["b"] > 2]
+    p["a"] += 10
+    some["b"] = 0
+    return some["a"] + some["b"]
+
+
+@program([records(6)], mutates=(0,), fell_back=None, opaque=None)
+def selected_before_a_loop(p):
+    some, total = p[p["b"] > 2], 0.0
+    for i in range(3):
+        total += some["a"][i]
+        p["a"][i] = 100
+    return total
+
+
+@program([raising(IndexError, *records(6).make()[0], [1, 7]), raising(IndexError, *records(6).make()[0], [0, 1, -7])])
+def selections_out_of_range(p, places):
+    some = p[np.array(places)]
+    return p["a"][0] if len(places) else some

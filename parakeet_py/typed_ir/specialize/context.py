@@ -189,6 +189,7 @@ class Context(ABC):
             self.elements.stores_of_elements += 1
             raise Sequential.at(self.frame.function, self.builder.pos, "a store in an element function")
         self.python.effects += 1
+        self.python.changes += not array.roots.isdisjoint(self.arguments.param_roots)
         self.shadows.store(array.roots)
         self.shadows.change(array.roots)
 

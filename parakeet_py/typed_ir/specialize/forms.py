@@ -256,7 +256,7 @@ FORMS |= {
     RecordV: Form(
         lambda one: (one.index,),
         lambda one, parts: replace(one, index=parts[0]),
-        lambda one: (one.records, one.of_list),
+        lambda one: (one.records, one.of_list, one.copied),
         noun="item of an array or a list",
     ),
     MethodV: Form(

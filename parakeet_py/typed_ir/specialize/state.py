@@ -137,6 +137,7 @@ class PythonState:
         self.guess = guess  # operations that were never seen are out of reach
         self.continued = continued  # places of checks where it goes on, if they fail
         self.effects = 0  # how often something has been done that Python would do twice
+        self.changes = 0  # how often that may have changed memory of arguments
         self.guessed: list[NeedObservation] = []
         self.sites: list[OpaqueSite] = []
         self.lists_given = False  # has Python been given lists whose items might be assigned here,

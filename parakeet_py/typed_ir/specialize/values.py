@@ -341,11 +341,16 @@ class RangeV:
 @record
 class RecordV:
     """Records of an argument, by an index of integers and slices: a view, whose fields are read and stored where the
-    columns of the argument are. `of_list`: an item of a list of instances, whose attributes are read in columns."""
+    columns of the argument are. `of_list`: an item of a list of instances, whose attributes are read in columns.
+
+    Those that arrays of places or masks select are copies. Their fields are read when they are asked for, while nothing
+    has been stored: `copied` says how much had been done when they were made, and in how many loops.
+    """
 
     records: ObjectV
     index: Value
     of_list: bool = False
+    copied: tuple[int, int] | None = None
 
 
 @record

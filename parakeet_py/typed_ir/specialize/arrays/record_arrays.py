@@ -3,7 +3,8 @@
 An array of records stays an object; each field that the function reads is a hidden argument, an ordinary array over the
 memory of the records (`attribute_sources.column_name`). Columns of one array of records share their leading extents,
 those of `RECORDS`, and no memory. `p[i]` is a `RecordV`, whose fields are elements of columns when they are read; it is
-a view for NumPy, too, but where an index is an array or a mask, which is left to Python.
+a view for NumPy, too. Where the index is an array or a mask, NumPy makes a copy: its fields are read later here, as
+long as nothing has been stored, and stores to it are left to Python.
 """
 
 from __future__ import annotations
@@ -57,21 +58,27 @@ def subscript(s: Context, value: Value, index: Value) -> Value | None:
     """value[index]: a field, or some of the records; None if it is neither."""
     if isinstance(value, RecordV):
         found = _column(s, value.records, index)
-        if found is None:
+        if found is None or value.copied not in (None, _done(s)):
             raise s.unsupported(UNUSUAL_ARRAY)
         return indexing.read(s, found, value.index)
-    shape = shape_of(s, value) if isinstance(value, ObjectV) and _is_basic(index) else None
+    selects = isinstance(index, ArrayV) and index.rank > 0 and np.dtype(index.dtype).kind in "biu"
+    shape = shape_of(s, value) if isinstance(value, ObjectV) and (selects or _is_basic(index)) else None
     if shape is not None and isinstance(value, ObjectV):
         indexing.read(s, shape, index)  # is it in range?
-        return RecordV(value, index)
+        return RecordV(value, index, copied=_done(s) if selects else None)
     return _column(s, value, index)
+
+
+def _done(s: Context) -> tuple[int, int]:
+    """How often memory may have been changed that arguments have, and in how many loops this is."""
+    return s.python.changes, s.loops.looping + s.elements.in_body
 
 
 def set_item(s: Context, value: Value, index: Value, new: Value) -> bool:
     """value[index] = new, of a field; False if it is none."""
     records, places = (value.records, value.index) if isinstance(value, RecordV) else (value, ALL)
     found = _column(s, records, index)
-    if found is None and isinstance(value, RecordV):
+    if isinstance(value, RecordV) and (found is None or value.copied is not None):
         raise s.unsupported(UNUSUAL_ARRAY)
     if found is None:
         return False

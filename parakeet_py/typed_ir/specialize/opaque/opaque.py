@@ -272,6 +272,7 @@ def emit_opaque(
     paths = tuple(path for _, path in watched)
     site = s.add_site(replace(made_site, exits=exit is not None, left=left, watched=paths))
     s.python.effects += not harmless
+    s.python.changes += not harmless
     roots = frozenset(root for value in values for root in roots_of(value))
     given = roots | frozenset(root for value in keywords.values() for root in roots_of(value))
     if may_store(operation, values, tuple(keywords)):
