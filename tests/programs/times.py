@@ -85,7 +85,7 @@ def whole_weeks(x):
 @program([one(), WITH_NAT, one(unit="ns"), one(unit="25s", step=-1)])
 def divided_by_ints(x):
     since = x - x[1]
-    halves = since / 2, (x[2] - x[0]) // -2, since // np.arange(-3, len(x) - 3), since / (x[0] - x[0]).astype("i8")
+    halves = since / 2, (x[2] - x[0]) // -2, since // np.arange(-9, len(x) - 9), since / (x.astype("i8") // 99 + 5)
     return halves, since / 3, since / np.int64(-7), since / np.arange(1, len(x) + 1), since[0] / 2, (x[2] - x[0]) / -3
 
 
@@ -94,6 +94,12 @@ def by_floats(x, v, f):
     with np.errstate(all="ignore"):
         wide = x * 1e300, x / 1e-300, x / 0.0, x * np.nan, x * 1e30
     return wide, x * 0.5, v * x, x / (v + 3), x // 2.5, x * f, x[1] / 0.3, 0.7 * x[0], x * v.astype("f2"), x[3] // f
+
+
+@program([WITH_NAT])
+def divided_by_zero(x):  # of which NumPy warns
+    with np.errstate(all="ignore"):
+        return (x - x[1]) / 0, (x - x[1]) // np.arange(-2, len(x) - 2), (x[1] - x[2]) / (x[1] - x[1]).astype("i8")
 
 
 @program([WITH_NAT])

@@ -171,13 +171,14 @@ def _rounded(s: Context, prim: str, operands: list[ir.Operand]) -> ir.Operand:
 
 
 def _by_int(s: Context, operands: list[ir.Operand]) -> ir.Operand:
-    """A duration by an int, as C divides: the fraction is cut off; by 0 it is NaT."""
+    """A duration by an int, as C divides: the fraction is cut off."""
     b, (duration, number) = s.builder, operands
+    s.check(b.prim("ne", number, _ZERO, type=PYBOOL), "Deoptimize", "a duration divided by 0, of which NumPy warns")
     down = b.prim("floordiv", duration, number, type=INT64)
     rest = b.prim("sub", duration, b.prim("mul", down, number, type=INT64), type=INT64)
     up = b.logical_and(b.prim("lt", down, _ZERO, type=PYBOOL), b.prim("ne", rest, _ZERO, type=PYBOOL))
     cut = b.select(up, b.prim("add", down, _ONE, type=INT64), down)
-    return b.select(b.logical_or(is_nat(b, duration), b.prim("eq", number, _ZERO, type=PYBOOL)), NAT, cut)
+    return b.select(is_nat(b, duration), NAT, cut)
 
 
 def _ratio(s: Context, operands: list[ir.Operand], kinds: str) -> ir.Operand:
