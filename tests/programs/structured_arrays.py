@@ -122,7 +122,7 @@ def selections(p):
     for k in range(3):
         kept = p[p["a"] >= k]
         total += kept["a"].sum() * len(kept["b"])
-    return made, means, total
+    return made, means, total, len(some), some.shape, len(p[1:4]), p[::-2].size, p[p["b"] > 1].ndim
 
 
 @program([records(6), records(5, step=-2)], mutates=(0,))

@@ -49,7 +49,11 @@ def source_of(s: Context, value: Value) -> Source | None:
 
 
 def shape_of(s: Context, value: Value) -> ArrayV | None:
-    """An array that has the shape of an array of records; None of other values."""
+    """An array that has the shape of an array of records, or of some of its records; None of other values."""
+    if isinstance(value, RecordV) and not value.of_list:
+        whole = shape_of(s, value.records)
+        some = None if whole is None else indexing.read(s, whole, value.index)
+        return some if isinstance(some, ArrayV) else None
     source = source_of(s, value)
     return None if source is None else _taken(s, source, RECORDS)
 
@@ -90,7 +94,7 @@ def set_item(s: Context, value: Value, index: Value, new: Value) -> bool:
 def attribute(s: Context, value: Value, name: str) -> Value | None:
     """value.name, of an array of records or some of its records; None if that is left to Python."""
     records = value.records if isinstance(value, RecordV) else value
-    if name in ("shape", "size", "ndim") and isinstance(value, ObjectV):
+    if name in ("shape", "size", "ndim"):
         shape = shape_of(s, value)
         return None if shape is None else s.attribute(shape, name)
     known_as = known_object(s, records) if isinstance(records, ObjectV) else None

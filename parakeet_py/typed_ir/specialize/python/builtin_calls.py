@@ -48,6 +48,7 @@ from parakeet_py.typed_ir.specialize.values import (
     NeverV,
     ObjectV,
     RangeV,
+    RecordV,
     RefV,
     ScalarV,
     SliceV,
@@ -90,6 +91,8 @@ def _len(s: Context, value: Value) -> Value:
             return ScalarV(views.size_of(s, array))
         case RangeV():
             return ScalarV(iterables.range_length(s, value))
+        case RecordV() if (some := record_arrays.shape_of(s, value)) is not None:
+            return _len(s, some)
         case ObjectV():
             if (many := instance_columns.length(s, value)) is not None:
                 return ScalarV(many)
