@@ -1,7 +1,5 @@
 """datetime64 and timedelta64: arrays and scalars as arguments, NaT, units, what is handed back."""
 
-import itertools
-
 import numpy as np
 
 from tests.corpus import Case, program
@@ -190,8 +188,19 @@ def given_by_python(x):  # times that operations handed back give are compiled a
 
 
 @program([one(), WITH_NAT, one(unit="ns", step=-2)], opaque=None)
+def the_latest_or_none(x):
+    latest, gap = None, None
+    for t in x:
+        if latest is None or t > latest:
+            gap = None if latest is None else t - latest
+            latest = t
+    found = x[0] if len(x) > 100 else None
+    return latest, gap, found, -1 if gap is None else gap / np.timedelta64(1, "h")
+
+
+@program([one(), WITH_NAT, one(unit="ns", step=-2)], opaque=None)
 def in_lists(x):
-    gaps = [b - a for a, b in itertools.pairwise(x)]
+    gaps = [x[i] - x[i - 1] for i in range(1, len(x))]
     long, latest = [], [x[0]]
     for t in x:
         if t > x[1]:

@@ -100,7 +100,7 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             return ContainerT(f"{kind}_of", (template_of(s, entries, leaves),))
         case VariantV(tag, options):
             if not all(
-                isinstance(option, ScalarV | TaggedScalar | Static | InstanceV | RefV | ItemV | TextV | CharV)
+                isinstance(option, ScalarV | TaggedScalar | Static | InstanceV | RefV | ItemV | TextV | CharV | TimeV)
                 for option in options
             ):
                 return template_of(s, tagged_unions.boxed(s, value), leaves)

@@ -60,6 +60,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Static,
     TaggedScalar,
     TextV,
+    TimeV,
     TupleV,
     UnboundV,
     Value,
@@ -100,6 +101,8 @@ def kind_of(template: Template) -> object:
             return "item", listed.item.like.cls
         case Structure(CharV() | TextV() as like):
             return type(like)
+        case Structure(TimeV(unit=unit), (Scalar(),)):
+            return "time", unit
         case Structure(like) if is_list(like):
             return dynamic_lists.kind_as_option(like)
         case Structure(TupleV(items, kind, named)):
