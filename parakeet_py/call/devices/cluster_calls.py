@@ -93,7 +93,7 @@ def stand_ins(values: Sequence[Any]) -> Iterator[None]:
         _standing.reset(token)
 
 
-SETTLED = 8  # calls with arguments of some classes that are refused as ones before, none of which was compiled
+SETTLED = 8  # calls with arguments of some classes that are refused as ones before, or compute nothing, and no others
 MANY = 1 << 30
 _UNKNOWN = "a Dask array of shape {} has chunks of unknown size: call its compute_chunk_sizes() first"
 
@@ -174,9 +174,10 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
         except (UnsupportedError, NoSourceError) as found:
             error = found
         else:
-            settled[classes] = -MANY
             try:
-                return _result(dispatcher, compiled, made, args, computed)
+                result, is_new = _result(dispatcher, compiled, made, args, computed)
+                settled[classes] = -MANY if is_new else settled.get(classes, 0) + 1
+                return result
             except Exception as found:
                 if not is_for_python(compiled, found):
                     raise
@@ -247,8 +248,8 @@ def _identity(dispatcher: Dispatcher, compiled: Compiled) -> Any:
 
 def _result(
     dispatcher: Dispatcher, compiled: Compiled, made: ClusterCall, args: tuple[Any, ...], computed: bool
-) -> Any:
-    """The result of a call, and what it has stored into its arguments."""
+) -> tuple[Any, bool]:
+    """The result of a call, which has stored into its arguments what it does; and whether any of that is new."""
     tree = compiled.specialization.result
     needed = listed(tree) | _tags(tree)
     answer = None
@@ -266,7 +267,11 @@ def _result(
                 become(array, new)
     lazy = frozenset(number for number, leaf in enumerate(leaves) if class_is_of_dask(type(leaf)))
     given = [array for array in made.leaves if not isinstance(array, int | float | complex)]
-    return assemble(_as_arrays(tree, lazy), leaves, given, lambda value, new, readonly: _leaving(value, new, readonly))
+    is_new = bool(stored) or any(id(leaf) not in arguments for leaf in leaves if class_is_of_dask(type(leaf)))
+    result = assemble(
+        _as_arrays(tree, lazy), leaves, given, lambda value, new, readonly: _leaving(value, new, readonly)
+    )
+    return result, is_new
 
 
 def _leaving(value: Any, new: bool, readonly: bool) -> Any:

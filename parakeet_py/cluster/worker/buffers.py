@@ -90,9 +90,10 @@ def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> n
         if any(at) or found.shape != tuple(hi - lo for lo, hi in box):
             found = found[tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, box, strict=True))]
         rows = found.ndim == 0 or found.size == 0 or found.strides[-1] == found.itemsize
-        if rows and found.flags.aligned and not (together and not found.flags.c_contiguous):
+        moves = 0 not in found.strides  # of what has been broadcast, axes of extent 1 too have none
+        if rows and moves and found.flags.aligned and not (together and not found.flags.c_contiguous):
             return found
-        return np.ascontiguousarray(found).reshape(found.shape)
+        return np.array(found, order="C")
     made = empty([hi - lo for lo, hi in box], spec.dtype)
     for place, whole, at in spec.pieces:
         origin = [a - lo for a, (lo, _) in zip(at, whole, strict=True)]

@@ -405,11 +405,39 @@ def test_calls_that_are_refused_time_and_again_are_not_looked_at() -> None:
     assert fast._dispatcher.refused.on_dask == {(type(x), Unit): 8}
 
 
+def test_calls_that_compute_nothing_are_left_to_python() -> None:
+    fast = accelerate(when="now")(lambda x: x if x.ndim == 1 else x + 1)
+    x = in_chunks(V, 30)
+    for _ in range(12):
+        assert fast(x) is x
+    assert fast._dispatcher.refused.on_dask == {(type(x),): 8}
+    doubled = accelerate(when="now")(lambda x: x * 2)
+    for _ in range(12):
+        assert same(doubled(x), V * 2)
+    assert doubled._dispatcher.refused.on_dask[type(x),] < 0
+
+
+@pytest.mark.parametrize(
+    "asking", [lambda x: x if isinstance(x, da.Array) else x + 1, lambda x: x if hasattr(x, "chunks") else x + 1]
+)
+def test_whether_an_array_is_one_of_dasks_is_pythons_to_say(asking: Callable[..., Any]) -> None:
+    fast = accelerate(when="now")(asking)
+    x = in_chunks(V, 30)
+    with pytest.warns(FallbackWarning, match="one of Dask's"):
+        assert np.array_equal(fast(V), V + 1) and fast(x) is x and fast(x) is x
+
+
 def yield_from(x: Any) -> Any:
     class Rows:
         shape = x.shape
 
     return iter(Rows.shape)
+
+
+def test_chunks_that_are_broadcast() -> None:
+    fast = accelerate(when="now")(lambda x: x + 1)
+    for made in (da.ones(10, chunks=3), da.full((5, 7), 1.0, chunks=(2, 3)), da.ones(1), da.ones((1, 1))):
+        assert same(fast(made), np.full(made.shape, 2.0))
 
 
 def test_empty_chunks() -> None:

@@ -6,7 +6,7 @@ import math
 import sys
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from parakeet_py.base.errors import KEY, UnsupportedError, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
 from parakeet_py.frontend.desugar import lru_cache, managers
 from parakeet_py.signature.attribute_sources import in_class
+from parakeet_py.signature.device_classes import class_is_of_dask
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize import messages
 from parakeet_py.typed_ir.specialize.arrays import convert, record_arrays, views
@@ -309,6 +310,8 @@ def _isinstance(s: Context, value: Value, kinds: Value) -> Value:
         if known is not None and plain and in_class(known[0], "__class__") is object.__dict__["__class__"]:
             return py(issubclass(known[0], wanted))
     refuse_for_memmaps(s, value, wanted)
+    if isinstance(value, ArrayV) and any(map(class_is_of_dask, wanted if isinstance(wanted, tuple) else (wanted,))):
+        raise s.unsupported("whether an array is one of Dask's")  # which is typed as NumPy's
     return py(issubclass(type_of(s, value), wanted))
 
 
@@ -344,7 +347,14 @@ def _hasattr(s: Context, value: Value, name: Value) -> Value:
     text = s.static(name, "an attribute's name")
     if text in vars(np.memmap) and not hasattr(np.ndarray, text):
         refuse_for_memmaps(s, value, np.memmap)
+    if isinstance(value, ArrayV) and text in _OF_DASK:
+        raise s.unsupported("whether an array is one of Dask's")
     return py(hasattr(type_of(s, value), text))
+
+
+_OF_DASK: Final = frozenset(
+    ("chunks", "chunksize", "compute", "dask", "npartitions", "numblocks", "persist", "rechunk")
+)
 
 
 def refuse_for_memmaps(s: Context, value: Value, kinds: Any) -> None:
