@@ -294,11 +294,11 @@ class _Made:
         base = self.given.get(of)
         if base is not None:
             return _array_at(leaf.dtype, data, shape, strides, base, base.flags.writeable)
-        if not block:  # nothing has been allocated for it
+        if 0 in shape and not block:  # nothing has been allocated for it
             return np.empty(shape, leaf.dtype)
-        if self.blocks[block] == 1:
+        if self.blocks.get(block, 1) == 1:
             made = _array_at(leaf.dtype, data, shape, strides, None, True).copy(order="K")
-            if made.size == 0 or list(made.strides) == strides:
+            if made.size == 0 or list(made.strides) == strides or not block:
                 return made
         if block not in self.taken:
             self.taken[block] = kept_block(block, self.context)
