@@ -1018,6 +1018,26 @@ def sum_of_what_is_large(items):
 
 
 @program(
+    [
+        ([1, 1], 2.0**53),
+        ((1, 1.0, True, -0.0), 2.0**53),
+        ((1.0, 1, np.float64(1)), 2.0**53),
+        ((1.0, 1), complex(2.0**53, -0.0)),
+        ((1, 0.1, 2j, 1e16, complex(1.0, -0.0)), 3),
+        ((1j, np.float64(0.1), np.complex128(1)), 1e16),
+        ([1] * 60, 2.0**53),
+        ([0.1] * 60, complex(1e16, -0.0)),
+        ([1e16, 1.0] * 30, 1),
+        ([complex(1e16, 1.0), 1j] * 30, -0.5),
+        ([3] * 60, 1e16 + 1j),
+    ],
+    opaque=None,
+)
+def sums_that_may_carry_a_compensation(items, start):  # of floats from 3.12 on, of ints and complex ones from 3.14 on
+    return sum(items, start), sum(items)
+
+
+@program(
     [(start, arr(dtype, 3)) for start in (0.1, True, np.int16(3), -0.0) for dtype in ("u1", "b1", "f4", "f8")]
     + [(start, arr(dtype, 2, 3)) for start in (0.1, True, np.float32(1)) for dtype in ("u1", "b1", "f8")]
     + [(0.1, [1e16, 1.0, 1.0]), (0.5, [2**53, 1, 1]), (np.uint8(200), [100, 20]), (-0.0, [-0.0]), (True, [])]

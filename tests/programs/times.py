@@ -5,6 +5,8 @@ import numpy as np
 from tests.corpus import Case, program
 
 DAYS = [3, 1, 4, 1, 5, 9, 2, 6]
+# From NumPy 2.5 on these are looked at for whether they fit, and are left to it.
+IN_FINER_UNITS = None if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else False
 
 
 def times(values=DAYS, unit="D", *, kind="M8", step=1, missing=(), writeable=True, shape=None):
@@ -106,7 +108,7 @@ def whole_weeks_of_nat(x):  # of which NumPy warns
         return (x - x[1]) // np.timedelta64(7, "D")
 
 
-@program([one(), WITH_NAT, one(unit="s")])
+@program([one(), WITH_NAT, one(unit="s")], fell_back=IN_FINER_UNITS)
 def in_other_units(x):
     finer, coarser = x.astype("M8[ms]"), (x - np.timedelta64(5, "D")).astype("M8[W]")
     return (
@@ -138,7 +140,7 @@ def scalars(x, start, length):
     return inside, start + length, start, start + 1, (start - x[0]).astype("i8"), length / np.timedelta64(1, "h")
 
 
-@program([Case(lambda: (times(missing=(2,)), times(unit="ns"), np.arange(8.0)))])
+@program([Case(lambda: (times(missing=(2,)), times(unit="ns"), np.arange(8.0)))], fell_back=IN_FINER_UNITS)
 def beside_numbers(x, y, v):
     total = 0.0
     for i in range(len(x)):

@@ -331,8 +331,8 @@ def compensates() -> bool:
     return sys.version_info >= (3, 12)
 
 
-def compensates_complex() -> bool:
-    """Whether its sum of complex numbers does, since 3.14."""
+def compensates_more() -> bool:
+    """Whether its sum of complex numbers does, and that of floats for ints among them, since 3.14."""
     return sys.version_info >= (3, 14)
 
 
@@ -367,6 +367,39 @@ def python_sum(a, total, begin, number, compensated):
     for i in range(begin, a.shape[0]):
         total = total + python_item(a, i, number)
     return total
+
+
+@helper
+def python_complex_parts(total):
+    """A complex sum as it begins: its parts, each with what its rounding has lost."""
+    return total.real, 0.0, total.imag, 0.0
+
+
+@helper
+def python_complex_sum_step(real, lost_real, imag, lost_imag, x):
+    """One more complex number of Python's sum, or a real one, which leaves the imaginary part as it is."""
+    if isinstance(x, complex):
+        real, lost_real = python_sum_step(real, lost_real, x.real)
+        imag, lost_imag = python_sum_step(imag, lost_imag, x.imag)
+    else:
+        real, lost_real = python_sum_step(real, lost_real, x)
+    return real, lost_real, imag, lost_imag
+
+
+@helper
+def python_complex_sum_end(real, lost_real, imag, lost_imag):
+    """The sum with what has been lost."""
+    return complex(python_scalar(python_sum_end(real, lost_real)), python_scalar(python_sum_end(imag, lost_imag)))
+
+
+@helper
+def python_complex_sum(a, total, begin, number):
+    """sum() of numbers in a list from a complex number on, where it carries a compensation; `number` makes complex
+    numbers or floats of them."""
+    real, lost_real, imag, lost_imag = python_complex_parts(total)
+    for i in range(begin, a.shape[0]):
+        real, lost_real, imag, lost_imag = python_complex_sum_step(real, lost_real, imag, lost_imag, number(load(a, i)))
+    return python_complex_sum_end(real, lost_real, imag, lost_imag)
 
 
 @helper

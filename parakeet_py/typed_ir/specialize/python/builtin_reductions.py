@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, is_complex, is_float
-from parakeet_py.library.reductions.ufunc_methods import compensates, compensates_complex
+from parakeet_py.library.reductions.ufunc_methods import compensates, compensates_more
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.specialize.arrays.ufuncs import binary
@@ -167,43 +167,64 @@ def _sum(s: Context, value: Value, start: Value | None = None) -> Value:
 
 def _sum_of_items(s: Context, total: Value, items: Sequence[Value]) -> Value:
     """Known items added one after another. Where Python's sum carries a compensation it does as long as there are
-    floats and ints of Python's, from a start that is one."""
-    if any(map(_is_complex, (total, *items))):
-        _without_compensation(s)
+    numbers of Python's, from a start that is one: first of floats, then of complex numbers."""
     lost: Value = py(0.0)
+    parts: list[Value] = []  # of a complex sum: its real part, what that has lost, its imaginary part, and that
     plain = compensates() and _is_plain(total)
     for item in items:
         if plain and (isinstance(total, TaggedScalar) or isinstance(item, TaggedScalar)):
             raise s.hand_back("a sum of floats that may be of other types")
-        if plain and _is_float(total) and _is_float(item):
-            made = s.call_library("python_sum_step", [total, lost, item])
-            assert isinstance(made, TupleV)
-            total, lost = map(s.as_python, made.items)
+        if plain and _is_complex(total) and _is_added_to_complex(item):
+            assert isinstance(item, ScalarV)
+            parts = parts or _items(s.call_library("python_complex_parts", [total]))
+            number = item if _is_complex(item) else ScalarV(s.builder.cast(item.operand, PYFLOAT))
+            parts = _items(s.call_library("python_complex_sum_step", [*parts, number]))
             continue
-        if plain and _is_float(total) and not (isinstance(item, ScalarV) and item.type in (PYINT, PYBOOL)):
-            total, lost, plain = s.call_library("python_sum_end", [total, lost]), py(0.0), False
+        if plain and _is_float(total) and (_is_float(item) or (compensates_more() and _is_integral(item))):
+            assert isinstance(item, ScalarV)
+            number = ScalarV(s.builder.cast(item.operand, PYFLOAT))
+            total, lost = map(s.as_python, _items(s.call_library("python_sum_step", [total, lost, number])))
+            continue
+        if plain and _is_float(total) and not _is_integral(item):
+            total, lost = s.as_python(s.call_library("python_sum_end", [total, lost])), py(0.0)
+        if parts:
+            total, parts = s.call_library("python_complex_sum_end", parts), []
         total = s.binary("add", total, item)
         plain = plain and _is_plain(total)
+    if parts:
+        return s.call_library("python_complex_sum_end", parts)
     return s.as_python(s.call_library("python_sum_end", [total, lost])) if lost != py(0.0) else total
+
+
+def _items(made: Value) -> list[Value]:
+    assert isinstance(made, TupleV)
+    return list(made.items)
 
 
 def _is_float(value: Value) -> bool:
     return isinstance(value, ScalarV) and value.type == PYFLOAT
 
 
+def _is_integral(value: Value) -> bool:
+    return isinstance(value, ScalarV) and value.type in (PYINT, PYBOOL)
+
+
 def _is_complex(value: Value) -> bool:
-    kinds = value.kinds if isinstance(value, TaggedScalar) else (value.type,) if isinstance(value, ScalarV) else ()
-    return PYCOMPLEX in kinds
+    return isinstance(value, ScalarV) and value.type == PYCOMPLEX
 
 
-def _without_compensation(s: Context) -> None:
-    """Refuse sums of complex numbers of Python's where they carry a compensation."""
-    if compensates_complex():
-        raise s.hand_back("sum() of complex numbers, which carries a compensation")
+def _is_added_to_complex(value: Value) -> bool:
+    """Does Python's own loop over complex numbers add this? A float64 is a float of Python's, too."""
+    return isinstance(value, ScalarV) and (
+        value.type in (PYINT, PYBOOL, PYCOMPLEX) or ir.dtype_of(value.operand) == "float64"
+    )
 
 
 def _is_plain(value: Value) -> bool:
-    return isinstance(value, ScalarV) and value.type in (PYINT, PYFLOAT)
+    """Does Python add numbers to this in a loop of its own, which carries a compensation?"""
+    return isinstance(value, ScalarV) and (
+        value.type in (PYINT, PYFLOAT) or (compensates_more() and _is_complex(value))
+    )
 
 
 def _sum_of_numbers(s: Context, array: ArrayV, total: Value, python: bool) -> Value:
@@ -215,13 +236,15 @@ def _sum_of_numbers(s: Context, array: ArrayV, total: Value, python: bool) -> Va
     b = s.builder
     if not isinstance(total, ScalarV):
         raise s.hand_back("sum() from what is no number")
-    if total.type == PYCOMPLEX or (python and array.dtype == "complex128"):
-        _without_compensation(s)
     as_float = total.type == PYCOMPLEX and array.dtype == "float64"
     number = Static(_NUMBERS[np.dtype(array.dtype).kind] if python or as_float else None)
 
     def added(begin: int, so_far: Value) -> Value:
-        compensated = python and is_float(array.dtype) and _is_plain(total) and _is_float(so_far)
+        if compensates_more() and (python or as_float) and isinstance(so_far, ScalarV) and so_far.type == PYCOMPLEX:
+            complex_or_float = Static(complex if array.dtype == "complex128" else float)
+            return s.call_library("python_complex_sum", [array, so_far, lift(begin), complex_or_float])
+        floats = is_float(array.dtype) or compensates_more()
+        compensated = python and floats and _is_plain(total) and _is_float(so_far)
         return s.call_library("python_sum", [array, so_far, lift(begin), number, lift(compensated)])
 
     def first() -> Value:
