@@ -1,5 +1,7 @@
 """datetime64 and timedelta64: arrays and scalars as arguments, NaT, units, what is handed back."""
 
+import itertools
+
 import numpy as np
 
 from tests.corpus import Case, program
@@ -209,6 +211,7 @@ def in_lists(x):
             long.append(t - x[1])
             latest.append(t)
     latest[-1] = x[2]
+    gaps += [b - a for a, b in itertools.pairwise(x)]
     ends = [x[0], x[-1]], {"first": x[0], "gap": x[1] - x[0]}
     return gaps, long, latest[-1] - latest[0], len(long), latest, ends, [(t, i) for i, t in enumerate(x)]
 

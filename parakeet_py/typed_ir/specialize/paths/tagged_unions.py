@@ -351,6 +351,9 @@ def fails(s: Context, op: ssa.Op) -> bool:
             if error is not None:
                 s.check(ir.Const(False, PYBOOL), type(error).__name__, escaped(str(error)))
                 return True
+            if any(isinstance(s.value(one), TimeV) for one in ssa.operands_of(op)):
+                s.check(ir.Const(False, PYBOOL), "Deoptimize", "an operation of a time and None")
+                return True
     return False
 
 
