@@ -153,3 +153,14 @@ def selected_before_a_loop(p):
 def selections_out_of_range(p, places):
     some = p[np.array(places)]
     return p["a"][0] if len(places) else some
+
+
+@program([records(6), records(6, align=True)])
+def selected_by_lists(p):
+    return p[[0, 2]]["a"] * 2, p[[True, False] * 3]["b"] + 0, p[[len(p) - 1, -2]]["v"].sum()
+
+
+@program([records(3)], fell_back=None, opaque=None)
+def several_fields(p):
+    q = p[["a", "b"]]
+    return q["a"] + q["b"]

@@ -65,6 +65,8 @@ def subscript(s: Context, value: Value, index: Value) -> Value | None:
         if found is None or value.copied not in (None, _done(s)):
             raise s.unsupported(UNUSUAL_ARRAY)
         return indexing.read(s, found, value.index)
+    if _is_list_of_places(index) and source_of(s, value) is not None:
+        index = s.call(Static(np.array), [index], {})
     selects = isinstance(index, ArrayV) and index.rank > 0 and np.dtype(index.dtype).kind in "biu"
     shape = shape_of(s, value) if isinstance(value, ObjectV) and (selects or _is_basic(index)) else None
     if shape is not None and isinstance(value, ObjectV):
@@ -143,6 +145,13 @@ def _is_basic(index: Value) -> bool:
     """Is this an index of integers and slices?"""
     items = index.items if isinstance(index, TupleV) and index.kind == "tuple" else (index,)
     return bool(items) and all(isinstance(item, SliceV) or _is_integer(item) for item in items)
+
+
+def _is_list_of_places(index: Value) -> bool:
+    """Is this a list of numbers, and not one of names, which selects several fields?"""
+    if not isinstance(index, TupleV) or index.kind != "list":
+        return False
+    return bool(index.items) and all(isinstance(item, ScalarV) for item in index.items)
 
 
 def _is_integer(item: Value) -> bool:
