@@ -12,7 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
@@ -25,7 +25,7 @@ from parakeet_py.bench.on_dask import functions, peers
 
 ROUNDS, STEPS = 5, 20
 LEAST = 0.25  # seconds of all chunks, each a fourth, in `overhead`
-TURNS = {"kmeans": ROUNDS, "heat_3d": 2, "hotspot": 2}  # how often all chunks are run there
+TURNS = {"kmeans": ROUNDS, "heat_3d": STEPS, "hotspot": STEPS}  # how often all chunks are run there
 NAMES = tuple(peers.DASK)
 
 
@@ -140,37 +140,55 @@ def measured(name: str, size: float, repeats: int, counter: Counter) -> dict[str
     return {form: (statistics.median(some), counts[form]) for form, some in seconds.items()}
 
 
-def overhead(name: str, repeats: int) -> tuple[float, float, float]:
-    """Seconds that a chunk takes, least seconds of a call in this process on one thread, and on one worker with one
-    thread, which has the chunks and keeps those of the result."""
+class Overhead(NamedTuple):
+    """Seconds that a chunk takes, and least seconds of a call in one process and on Dask, by the clock and of CPU
+    time."""
+
+    chunk: float
+    here: float
+    there: float
+    cpu_here: float
+    cpu_there: float
+
+
+def overhead(name: str, repeats: int) -> Overhead:
+    """A program in this process on one thread, and on one worker with one thread, which has the chunks and keeps those
+    of the result; CPU time there is that of the worker and of this process, which has the scheduler."""
     function, size = forms(name)["parakeet"], 0.25
+    turns = TURNS.get(name, 1)
     while True:
         given = arguments(name, size)
         if name in ("heat_3d", "hotspot"):
-            given = *given[:-1], 2
+            given = *given[:-1], turns
         with dask.config.set(scheduler="sync"):
             arrays = dask.compute(*given)
         with options(threads=1):
             function(*arrays)
-            start = time.perf_counter()
+            start = time.process_time()
             function(*arrays)
-            alone = time.perf_counter() - start
-            if alone > LEAST * TURNS.get(name, 1) or size > 64:
+            alone = time.process_time() - start
+            if alone > LEAST * turns or size > 64:
                 break
         size *= 2
     held = dask.persist(*given)
     wait(held)
-    found: dict[str, list[float]] = {"here": [], "there": []}
+    found: list[tuple[float, ...]] = []
     for _ in range(repeats + 1):
-        start = time.perf_counter()
+        wall, cpu = time.perf_counter(), time.process_time()
         with options(threads=1):
             function(*arrays)
-        found["here"].append(time.perf_counter() - start)
-        start = time.perf_counter()
+        here, cpu_here = time.perf_counter() - wall, time.process_time() - cpu
+        cpu = _cpu_of_all()
+        wall = time.perf_counter()
         wait(dask.persist(function(*held)))
-        found["there"].append(time.perf_counter() - start)
-    here, there = (min(some[1:]) for some in found.values())
-    return here / TURNS.get(name, 1) / 4, here, there
+        found.append((here, time.perf_counter() - wall, cpu_here, _cpu_of_all() - cpu))
+    here, there, cpu_here, cpu_there = (min(some) for some in zip(*found[1:], strict=True))
+    return Overhead(cpu_here / turns / 4, here, there, cpu_here, cpu_there)
+
+
+def _cpu_of_all() -> float:
+    """CPU seconds of this process and of the workers so far."""
+    return time.process_time() + float(sum(distributed.default_client().run(time.process_time).values()))
 
 
 def _reduced(lazy: Any) -> Any:
@@ -197,12 +215,15 @@ def main(arguments_: Sequence[str] | None = None) -> None:
         distributed.Client(cluster),
     ):
         if chosen.overhead:
-            print("| program | ms of a chunk | one process, ms | Dask, ms | ratio |")
-            print("|---|---|---|---|---|")
+            print("| program | ms of a chunk | one process, ms | Dask, ms | ratio | ratio of CPU time |")
+            print("|---|---|---|---|---|---|")
             for name in chosen.names or NAMES:
-                chunk, here, there = overhead(name, chosen.repeats)
-                numbers = f"{1e3 * chunk:.0f} | {1e3 * here:.0f} | {1e3 * there:.0f} | {there / here:.2f}"
-                print(f"| {name} | {numbers} |", flush=True)
+                one = overhead(name, chosen.repeats)
+                times = f"{1e3 * one.chunk:.0f} | {1e3 * one.here:.0f} | {1e3 * one.there:.0f}"
+                print(
+                    f"| {name} | {times} | {one.there / one.here:.2f} | {one.cpu_there / one.cpu_here:.2f} |",
+                    flush=True,
+                )
             return
         counter = Counter()
         cluster.scheduler.add_plugin(counter)
