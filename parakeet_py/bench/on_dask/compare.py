@@ -24,8 +24,9 @@ from parakeet_py import accelerate, options
 from parakeet_py.bench.on_dask import functions, peers
 
 ROUNDS, STEPS = 5, 20
-LEAST = 0.25  # seconds of all chunks, each a fourth, in `overhead`
-TURNS = {"kmeans": ROUNDS, "heat_3d": STEPS, "hotspot": STEPS}  # how often all chunks are run there
+CHUNKS = 16  # in `overhead`
+LEAST = 0.06  # seconds of each there
+TURNS = {"kmeans": ROUNDS, "heat_3d": 2, "hotspot": 2}  # how often all chunks are run there
 NAMES = tuple(peers.DASK)
 
 
@@ -157,7 +158,7 @@ def overhead(name: str, repeats: int) -> Overhead:
     function, size = forms(name)["parakeet"], 0.25
     turns = TURNS.get(name, 1)
     while True:
-        given = arguments(name, size)
+        given = arguments(name, size, CHUNKS)
         if name in ("heat_3d", "hotspot"):
             given = *given[:-1], turns
         with dask.config.set(scheduler="sync"):
@@ -167,7 +168,7 @@ def overhead(name: str, repeats: int) -> Overhead:
             start = time.process_time()
             function(*arrays)
             alone = time.process_time() - start
-            if alone > LEAST * turns or size > 64:
+            if alone > LEAST * CHUNKS * turns or size > 64:
                 break
         size *= 2
     held = dask.persist(*given)
@@ -183,7 +184,7 @@ def overhead(name: str, repeats: int) -> Overhead:
         wait(dask.persist(function(*held)))
         found.append((here, time.perf_counter() - wall, cpu_here, _cpu_of_all() - cpu))
     here, there, cpu_here, cpu_there = (min(some) for some in zip(*found[1:], strict=True))
-    return Overhead(cpu_here / turns / 4, here, there, cpu_here, cpu_there)
+    return Overhead(cpu_here / turns / CHUNKS, here, there, cpu_here, cpu_there)
 
 
 def _cpu_of_all() -> float:
