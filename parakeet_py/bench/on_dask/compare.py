@@ -24,7 +24,7 @@ from parakeet_py import accelerate, options
 from parakeet_py.bench.on_dask import functions, peers
 
 ROUNDS, STEPS = 5, 20
-CHUNKS = 16  # in `overhead`
+CHUNKS = 4  # in `overhead`
 LEAST = 0.06  # seconds of each there
 TURNS = {"kmeans": ROUNDS, "heat_3d": 2, "hotspot": 2}  # how often all chunks are run there
 NAMES = tuple(peers.DASK)
