@@ -222,15 +222,18 @@ def test_sum_of_floats_carries_a_compensation(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_sums_of_complex_numbers_with_compensation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python's carry one since 3.14: those are left to it."""
+    """Python's carry one since 3.14."""
 
-    def added(xs):
-        return sum([v * 1j for v in xs]), sum(xs), sum([xs[0] * 1j, 2.0, len(xs)])
+    def added(xs, n):
+        return (
+            sum([v * 1j for v in xs]),
+            sum([xs[0] * 1j, 1j, 2.0, -xs[0] * 1j]),
+            sum([v * 1j for v in [1.0] * n], -0.5),
+        )
 
-    for compensates in (False, True):
-        monkeypatch.setattr(builtin_reductions, "compensates_complex", lambda found=compensates: found)
+    for more in (False, True):
+        monkeypatch.setattr(builtin_reductions, "compensates", lambda found=more: found)
+        monkeypatch.setattr(builtin_reductions, "compensates_more", lambda found=more: found)
         f = accelerate(added)
-        for _ in range(3):
-            assert f([1.0, 2.0]) == added([1.0, 2.0])
-        assert bool(f.opaque_calls) == compensates
-        assert not f.fell_back
+        assert f([1e16, 1.0, -1e16], 40) == ((1j, 2 + 1j, -0.5 + 40j) if more else (0j, 2 + 0j, -0.5 + 40j))
+        assert not f.opaque_calls and not f.fell_back
