@@ -994,3 +994,106 @@ def changed_in_a_tuple(holder, values, x):
     y = x * pair[0][0]
     pair[0].append(3.0)
     return total, y, pair
+
+
+class Later(dict):
+    """Keeps what it is given, and changes it when it is asked to."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def change(self):
+        found = self.kept
+        while isinstance(found, tuple):
+            found = found[0]
+        if callable(found):
+            found(4)
+        else:
+            found.append(4)
+
+
+@contextlib.contextmanager
+def noted(log):
+    log.append("in")
+    try:
+        yield 5
+    finally:
+        log.append("out")
+
+
+def given(*lists):
+    """Calls with lists that are short and long, of numbers and texts, and an array."""
+    return [functools.partial(lambda values: (list(values), np.arange(3.0)), one) for one in lists]
+
+
+SHORT_AND_LONG = given([], [1.5, 2.0], [1, 2], ["a"], range(50))
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None, mutates=(0,))
+def argument_given_to_a_keeper(values, x):
+    later = Later(values)
+    total = 0.0
+    for v in x:
+        total += v
+    later.change()
+    return total, len(values)
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None, mutates=(0,))
+def argument_in_a_tuple_given_to_a_keeper(values, x):
+    later = Later(((values, 1), x))
+    total = 0.0
+    for v in x:
+        total += v
+    later.change()
+    return total
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None, mutates=(0,))
+def method_of_an_argument_given_to_a_keeper(values, x):
+    later = Later(values.append)
+    total = 0.0
+    for v in x:
+        total += v
+    later.change()
+    return total
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None, mutates=(0,))
+def function_over_an_argument_given_to_a_keeper(values, x):
+    later = Later(lambda value: values.append(value))
+    total = 0.0
+    for v in x:
+        total += v
+    later.change()
+    return total, len(values)
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None, mutates=(0,))
+def argument_given_to_a_manager(values, x):
+    with noted(values) as k:
+        total = 0.0
+        for v in x:
+            total += v * k
+        if total < 0:
+            raise ValueError("negative")
+    return total
+
+
+@program(given([[1, 2], [3]], [[], [2.5]]), opaque=None, fell_back=None, mutates=(0,))
+def item_of_an_argument_given_to_a_keeper(values, x):
+    later = Later(values[0])
+    total = 0.0
+    for v in x:
+        total += v
+    later.change()
+    return total, len(values)
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None)
+def argument_given_back(values, x):
+    later = Later(values)
+    total = 0.0
+    for v in x:
+        total += v
+    return total, later.kept is values

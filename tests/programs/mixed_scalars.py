@@ -469,7 +469,7 @@ def elements_of_a_known_condition(x, m, k):
     [
         (arr(dtype, 3), m)
         for dtype in ("i4", "u1", "f4")
-        for m in (2.5, np.int64(7), np.int64(2**40), np.nan, True, 3, np.float32(9))
+        for m in (2.5, np.int64(7), np.int64(2**40), np.nan, True, 3, np.float32(9), 300, -1, 2**62)
     ],
     opaque=None,
     mutates=(0,),

@@ -341,4 +341,8 @@ def flat_write(a, index, value, message="underlying array is read-only"):
         if several or not is_position(index) or dtype_of(index).kind not in "iu":
             hand_back("a.flat with an index of this kind")
         must_fit(value, dtype_of(a))
+        if is_weak(value) and dtype_of(value).kind == "i" and dtype_of(a).kind in "iu":
+            limits = np.iinfo(dtype_of(a))  # NumPy raises an error of its own here
+            fits = (value >= int(limits.min)) & (value <= int(limits.max))
+            check(fits, "ValueError", "Error setting single item of array.")
         a[flat_place(a, index)] = value

@@ -57,6 +57,13 @@ class InstanceAttribute(OfSignature):
 
 
 @record
+class ListOfPython(OfSignature):
+    """A list that an operation done by Python gives is an object, as Python is given it again (`watched_lists`)."""
+
+    key: Any
+
+
+@record
 class ReferencedItems(OfSignature):
     """Instances of a class change in lists (`instance_lists`)."""
 

@@ -140,6 +140,7 @@ class PythonState:
         self.changes = 0  # how often that may have changed memory of arguments
         self.guessed: list[NeedObservation] = []
         self.sites: list[OpaqueSite] = []
+        self.lists: dict[int, tuple[Value, Any]] = {}  # that Python has given, by `id`, and the keys of what gave them
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
         self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made, see `random_generators`

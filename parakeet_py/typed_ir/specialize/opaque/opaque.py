@@ -54,7 +54,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import (
     is_rare,
 )
 from parakeet_py.typed_ir.specialize.python import random_generators
-from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation
+from parakeet_py.typed_ir.specialize.restarts import HandBack, ListOfPython, NeedObservation
 from parakeet_py.typed_ir.specialize.times import times
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -229,7 +229,10 @@ def emit_opaque(
     if observed is not None and not is_seldom(operation, values[0]) and in_numpy(s):
         raise s.unsupported(f"{reason} in a function of NumPy's own")
     leaves: list[ir.Operand] = []
-    templates = tuple(template_of(s, value, leaves) for value in (*values, *keywords.values()))
+    passed = [*values, *keywords.values()]
+    if _may_keep(operation, values) or may_store(operation, values, tuple(keywords)):
+        passed = [watched_lists.themselves(s, value) for value in passed]
+    templates = tuple([template_of(s, value, leaves) for value in passed])
     result = result or _known_result(operation, values)
     if wants_result and result is None:
         if observed is None:
@@ -239,7 +242,7 @@ def emit_opaque(
             s.python.guessed.append(need)
             s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
             return NeverV()
-        result = observed
+        result = ANY if ListOfPython(key) in s.facts.known else observed
         if operation == "call" and not (
             isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
         ):
@@ -295,6 +298,7 @@ def emit_opaque(
         return None
     fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
     made = result_value(s, result, outs, frozenset() if fresh else roots | s.arguments.param_roots)
+    watched_lists.note_lists(s, made, key)
     if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
         s.arguments.object_specs[made.var] = result
     if random_generators.is_generator(result) and not _has_other_bits(s, [*values, *keywords.values()]):

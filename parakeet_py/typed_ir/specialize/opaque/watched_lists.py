@@ -3,13 +3,16 @@ by another name of theirs (see `llvm.runtime.watched_lists`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from parakeet_py.signature.facts import WholeList
 from parakeet_py.signature.specs import ObjectSpec, TupleSpec, has_lists
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.forms import form_of, roots_of
-from parakeet_py.typed_ir.specialize.values import ObjectV, Value
+from parakeet_py.typed_ir.specialize.restarts import ListOfPython
+from parakeet_py.typed_ir.specialize.values import ClosureV, DictV, MethodV, ObjectV, TupleV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -30,6 +33,40 @@ def holders(s: Context) -> list[tuple[ir.Operand, tuple[str, ...]]]:
         else:
             s.python.read_late.add(one.source)
     return found
+
+
+def themselves(s: Context, value: Value) -> Value:
+    """What an operation that may keep or change its operands is given: lists that are arguments, wherever they stand in
+    it, as the very objects. Those within arguments or held by them, and those that Python has given, start the function
+    again, as objects."""
+    if id(value) in s.arguments.lists:
+        index = s.arguments.lists[id(value)][1]
+        outermost = [made for made, place in s.arguments.lists.values() if place == index][-1]
+        if outermost is value and isinstance(s.arguments.place(index), int):
+            return ObjectV(whole_argument(s, index))
+        s.need_whole(value)
+    if id(value) in s.python.lists:
+        s.facts.restart(ListOfPython(s.python.lists[id(value)][1]))
+    given = partial(themselves, s)
+    match value:
+        case TupleV(items):
+            return replace(value, items=tuple(map(given, items)))
+        case DictV(items):
+            return replace(value, items=tuple((key, given(item)) for key, item in items))
+        case ClosureV(_, captures, defaults):
+            return replace(value, captures=tuple(map(given, captures)), defaults=tuple(map(given, defaults)))
+        case MethodV(owner):
+            return replace(value, object=given(owner))
+    return value
+
+
+def note_lists(s: Context, value: Value, key: Any) -> None:
+    """Remember the lists in what an operation done by Python has given, whose items are known."""
+    if isinstance(value, TupleV):
+        if value.kind == "list":
+            s.python.lists[id(value)] = value, key
+        for item in value.items:
+            note_lists(s, item, key)
 
 
 def is_part_of_argument(s: Context, value: Value) -> bool:
