@@ -1097,3 +1097,13 @@ def argument_given_back(values, x):
     for v in x:
         total += v
     return total, later.kept is values
+
+
+@program([lambda: (([1.5, 2.0], 3), np.arange(3.0))], opaque=None, fell_back=None, mutates=(0,))
+def list_in_a_tuple_given_to_a_keeper(pair, x):
+    later = Later((pair[0], 1.0))
+    total = 0.0
+    for v in x:
+        total += v
+    later.change()
+    return total, len(later.kept[0])

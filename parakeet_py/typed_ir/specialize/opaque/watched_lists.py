@@ -41,8 +41,7 @@ def themselves(s: Context, value: Value) -> Value:
     again, as objects."""
     if id(value) in s.arguments.lists:
         index = s.arguments.lists[id(value)][1]
-        outermost = [made for made, place in s.arguments.lists.values() if place == index][-1]
-        if outermost is value and isinstance(s.arguments.place(index), int):
+        if _is_argument(s, value, index):
             return ObjectV(whole_argument(s, index))
         s.need_whole(value)
     if id(value) in s.python.lists:
@@ -58,6 +57,14 @@ def themselves(s: Context, value: Value) -> Value:
         case MethodV(owner):
             return replace(value, object=given(owner))
     return value
+
+
+def _is_argument(s: Context, value: Value, index: int) -> bool:
+    """Is a list in the parameter or hidden argument with this number all of a parameter?"""
+    place = s.arguments.place(index)
+    spec = s.arguments.signature.params[place] if isinstance(place, int) else None
+    outermost = [made for made, where in s.arguments.lists.values() if where == index][-1]
+    return isinstance(spec, TupleSpec) and spec.kind == "list" and outermost is value
 
 
 def note_lists(s: Context, value: Value, key: Any) -> None:
