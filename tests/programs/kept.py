@@ -1107,3 +1107,33 @@ def list_in_a_tuple_given_to_a_keeper(pair, x):
         total += v
     later.change()
     return total, len(later.kept[0])
+
+
+KEPT = {}
+
+
+def the_same(value):
+    """Gives what it is given, in code that is not compiled."""
+    KEPT["last"] = value
+    eval("1")
+    return value
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None, mutates=(0,))
+def argument_under_the_name_of_a_result(values, x):
+    other = the_same(values)
+    packed = the_same((values, 1))[0]
+    total = 0.0
+    for v in x:
+        total += v
+    values.append(9)
+    return total, len(other), len(packed), other is values, packed is values
+
+
+@program(SHORT_AND_LONG, opaque=None, fell_back=None)
+def result_beside_the_argument_it_is(values, x):
+    other = the_same(values)
+    total = 0.0
+    for v in x:
+        total += v
+    return total, values, other, other is values

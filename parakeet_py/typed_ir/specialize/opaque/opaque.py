@@ -39,7 +39,7 @@ from parakeet_py.typed_ir.specialize.containers import dict_items, owned_contain
 from parakeet_py.typed_ir.specialize.forms import array_of, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.values import holds
-from parakeet_py.typed_ir.specialize.observed import ANY, loosened
+from parakeet_py.typed_ir.specialize.observed import ANY, loosened, without_lists
 from parakeet_py.typed_ir.specialize.opaque import watched_lists
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
@@ -243,6 +243,8 @@ def emit_opaque(
             s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
             return NeverV()
         result = ANY if ListOfPython(key) in s.facts.known else observed
+        if not (operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))):
+            result = without_lists(result)
         if operation == "call" and not (
             isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
         ):
