@@ -185,8 +185,8 @@ HELPERS = {  # helpers the compiler calls by name
     "math.real_ufunc_loops": "int_power int_quotient",
     "arrays.shape": "reshaped_memory",
     "python.standard_library": "partial_of",
-    "reductions.ufunc_methods": "counted lazy_all lazy_any lazy_items lazy_next lazy_next_or of_tuples python_all python_any "
-    "python_complex_parts python_complex_sum python_complex_sum_end python_complex_sum_step "
+    "reductions.ufunc_methods": "counted lazy_all lazy_any lazy_items lazy_next lazy_next_or of_tuples python_all "
+    "python_any python_complex_parts python_complex_sum python_complex_sum_end python_complex_sum_step "
     "python_dict python_item python_list python_list_part python_max python_min python_sum "
     "python_sum_end python_sum_rows python_sum_step sum_of_some_rows",
 }
