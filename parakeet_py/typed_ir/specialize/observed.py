@@ -110,10 +110,11 @@ def loosened(spec: Spec) -> Spec:
     return spec
 
 
-def without_lists(spec: Spec) -> Spec:
-    """A spec of results whose lists may be known elsewhere: they are objects."""
+def without_lists(spec: Spec, new: bool = False) -> Spec:
+    """A spec of results whose lists may be known elsewhere: they are objects. One that is `new` is known, but those in
+    it may not be."""
     if isinstance(spec, TupleSpec):
-        if spec.kind == "list":
+        if spec.kind == "list" and not new:
             return ANY
         return TupleSpec(tuple(map(without_lists, spec.items)), spec.kind, spec.named)
     return spec

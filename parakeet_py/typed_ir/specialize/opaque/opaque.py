@@ -59,6 +59,7 @@ from parakeet_py.typed_ir.specialize.times import times
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
+    CharV,
     ComprehensionV,
     GeneratorV,
     IteratorV,
@@ -71,6 +72,7 @@ from parakeet_py.typed_ir.specialize.values import (
     SliceV,
     Static,
     TaggedScalar,
+    TextV,
     TimeV,
     TupleV,
     Value,
@@ -243,8 +245,7 @@ def emit_opaque(
             s.check(ir.Const(False, PYBOOL), "Deoptimize", f"{reason}, where no call has been before")
             return NeverV()
         result = ANY if ListOfPython(key) in s.facts.known else observed
-        if not (operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))):
-            result = without_lists(result)
+        result = _without_shared_lists(operation, values, tuple(keywords), result)
         if operation == "call" and not (
             isinstance(values[0], Static) and is_pure(values[0].object, len(values) - 1, tuple(keywords))
         ):
@@ -306,6 +307,18 @@ def emit_opaque(
     if random_generators.is_generator(result) and not _has_other_bits(s, [*values, *keywords.values()]):
         random_generators.made_by_python(s, made)
     return made
+
+
+def _without_shared_lists(operation: str, values: Sequence[Value], keywords: Sequence[str], result: Spec) -> Spec:
+    """The result of an operation, with lists as objects that others may know, too."""
+    match operation, values[0]:
+        case "call", Static(target):
+            if is_fresh(target, keywords):
+                return result
+            return without_lists(result, effects_of(target).makes == "list")
+        case "call", MethodV(ArrayV() | TextV() | CharV()):
+            return result
+    return without_lists(result)
 
 
 OF_OBJECTS = frozenset({0})
