@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from parakeet_py.base import config as settings
@@ -252,6 +252,7 @@ class Accelerated(Protocol[P, R]):
         folder: str | Path,
         /,
         *args: Any,
+        kwargs: Mapping[str, Any] | None = ...,
         also: Sequence[tuple[Any, ...]] = ...,
         name: str | None = ...,
         target: str | None = ...,
@@ -442,6 +443,7 @@ def export(
     folder: str | Path,
     /,
     *args: Any,
+    kwargs: Mapping[str, Any] | None = None,
     also: Sequence[tuple[Any, ...]] = (),
     ptx: str | None = None,
     **settings: Any,
@@ -454,8 +456,10 @@ def export(
         Where the files go; it is made.
     *args
         Arguments of a call (nothing is called), whose types are exported.
+    kwargs : mapping of str, default: None
+        Keyword arguments of the same call.
     also : sequence of tuples, default: ()
-        Arguments of further calls, as tuples.
+        Arguments of further calls, as tuples; a dict that is the last of one has keyword arguments.
     name : str, default: None
         Of the library and its functions; by default the function's.
     target : str, default: None
@@ -488,7 +492,12 @@ def export(
     from parakeet_py.call.exporting import export as write
 
     dispatcher = _dispatcher(self)
-    calls = [dispatcher.positional(one, {}) for one in (args, *also)]
+    calls = [dispatcher.positional(args, dict(kwargs or {}))]
+    for one in also:
+        has_keywords = bool(one) and isinstance(one[-1], dict)
+        calls.append(
+            dispatcher.positional(tuple(one[:-1]), one[-1]) if has_keywords else dispatcher.positional(one, {})
+        )
     kernels = None if ptx is None else partial(_ptx_of, dispatcher, target=ptx)
     config = dispatcher.config()
     return write(dispatcher.function, calls, folder, config, version("parakeet-py"), ptx=kernels, **settings)

@@ -14,7 +14,7 @@ from parakeet_py.cli.app import app, fail
 def explain(
     target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="What to explain; or FILE.py:FUNCTION.")],
     args: Annotated[
-        str | None, typer.Option(help="Arguments as a Python expression, np being NumPy: 'np.ones(10), 2.0'.")
+        str | None, typer.Option(help="Arguments as in a call in Python, np being NumPy: 'np.ones(10), scale=2.0'.")
     ] = None,
     call: Annotated[
         bool, typer.Option("--call", help="Call it first, so that what is handed back to Python has been seen.")
@@ -37,12 +37,13 @@ def explain(
         return
     from parakeet_py.base.errors import ParakeetError
 
-    arguments = _evaluate(args, function)
+    arguments, named = _evaluate(args, function)
     try:
         if call:
             for _ in range(2):  # the first call shows what is handed back, the second is compiled
-                function(*arguments)
-        shown = function.explain(*arguments) if stage is None else getattr(function, stages[stage])(*arguments)
+                function(*arguments, **named)
+        show_stage = function.explain if stage is None else getattr(function, stages[stage])
+        shown = show_stage(*arguments, **named)
     except (ParakeetError, TypeError) as error:
         raise fail(str(error)) from None
     if show or html:
@@ -56,7 +57,7 @@ def export(
     target: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="What to export; or MODULE:FUNCTION.")],
     args: Annotated[
         list[str] | None,
-        typer.Option(help="Arguments of a call, as a Python expression, np being NumPy (repeatable: further types)."),
+        typer.Option(help="Arguments as in a call in Python, np being NumPy (repeatable: further types)."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write to; it is made.")] = None,
     name: Annotated[str | None, typer.Option(help="Of the library and its functions. Default: the function's.")] = None,
@@ -76,18 +77,22 @@ def export(
 ) -> None:
     """Write a function as a library for C and for Python with NumPy alone: code, header, module."""
     if not args:
-        raise fail("what is exported is compiled for types: give --args 'np.ones(10), 2.0', once or several times")
+        raise fail(
+            "what is exported is compiled for types: give --args 'np.ones(10), scale=2.0', once or several times"
+        )
     if out is None:
         raise fail("where to? give a folder: -o build")
     function = _load(target)
     from parakeet_py.base.errors import ParakeetError
 
     calls = [_evaluate(one, function) for one in args]
+    (first, named), *others = calls
     try:
         made = function.export(
             out,
-            *calls[0],
-            also=calls[1:],
+            *first,
+            kwargs=named,
+            also=[(*given, keywords) for given, keywords in others],
             name=name,
             target=cpu,
             threads=threads,
@@ -156,21 +161,22 @@ def _module(name: str) -> Any:
     return module
 
 
-def _evaluate(text: str, function: Any) -> tuple[Any, ...]:
-    """The arguments that the expression `text` means, in the namespace of the function's module and of NumPy."""
+def _evaluate(text: str, function: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that `text` means in a call, in the namespace of the function's module and of NumPy."""
     import numpy as np
 
     scope = dict(getattr(getattr(function, "__wrapped__", function), "__globals__", {}))
     scope.setdefault("np", np)
-    text = text.strip().removesuffix(",")
+    scope["__call__"] = lambda *args, **kwargs: (args, kwargs)
     try:
-        result = eval(f"({text},)" if text else "()", scope)  # the user's own expression, on their own command line
+        result: tuple[tuple[Any, ...], dict[str, Any]] = eval(f"__call__({text}\n)", scope)  # it is the user's own text
     except Exception as error:
         raise fail(
             f"--args {text!r}: {type(error).__name__}: {error}\n"
-            "it is a Python expression in the function's module, with NumPy as np: --args 'np.ones(10), 2.0'"
+            "write what a call in the function's module has in parentheses, with NumPy as np: "
+            "--args 'np.ones(10), scale=2.0'"
         ) from None
-    return tuple(result)
+    return result
 
 
 @app.command()

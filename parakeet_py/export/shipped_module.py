@@ -271,10 +271,25 @@ def _exception(code: int, failures: Sequence[Any]) -> Exception:
     return kind(values[0] if kind is KeyError and template == "{0}" else template.format(*values))  # type: ignore[no-any-return]
 
 
+_ORDERS = {"C": "", "F": "Fortran order", "S": "rows", "A": "strided"}  # the words of the signatures
+
+
 def _describe(value: Any) -> str:
+    """An argument in words: what signatures look at."""
     if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)}" + ("" if value.flags.writeable else " (read-only)")
-    return type(value).__name__
+        flags = value.flags
+        facts = (
+            _ORDERS[_layout(value)],
+            "" if flags.writeable else "read-only",
+            "" if flags.aligned else "not aligned",
+        )
+        known = ", ".join(filter(None, facts))
+        return f"{value.dtype}{list(value.shape)}" + (f" ({known})" if known else "")
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_describe, value))})"
+    if value is None or type(value) is str:
+        return repr(value)
+    return value.__name__ if isinstance(value, type) else type(value).__name__
 
 
 def _run(*args: Any) -> Any:

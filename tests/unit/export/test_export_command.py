@@ -22,6 +22,9 @@ import numpy as np
 def double(x):
     return 2.0 * x
 
+def damped(x, rate=0.5, *, floor, mode="abs"):
+    return np.maximum(abs(x) if mode == "abs" else x, floor) * rate
+
 def kept(x):
     return np.partition(x, 2)
 """
@@ -54,6 +57,21 @@ def test_a_function_for_several_types(source: str, tmp_path: Path) -> None:
     assert twice(np.ones((3, 6), np.float32)).dtype == np.float32
 
 
+@pytest.mark.skipif(link.compiler() is None, reason="nothing to link with")
+def test_keyword_arguments(source: str, tmp_path: Path) -> None:
+    calls = ("--args", "np.ones(3), floor=0", "--args", 'x=np.ones(3), floor=0.5, mode="signed"')
+    code, output = invoke(f"{source}:damped", *calls, "-o", str(tmp_path), "--target", "x86-64-v2")
+    assert code == 0, output
+    damped = load(tmp_path, "damped")
+    line = np.array([-2.0, 0.25, 3.0])
+    assert damped(line, floor=1).tolist() == [1.0, 0.5, 1.5]
+    assert damped(rate=2.0, x=line, mode="signed", floor=0.5).tolist() == [1.0, 1.0, 6.0]
+    with pytest.raises(TypeError, match=r"no exported signature is for \(float64\[3\], float, float, 'abs'\)"):
+        damped(line, floor=0.5)
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'floor'"):
+        damped(line)
+
+
 def test_no_compiler_is_said(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     code, output = invoke(f"{source}:double", "--args", "np.ones(3)", "-o", str(tmp_path), "--target", "x86-64-v3")
@@ -71,6 +89,7 @@ def test_no_compiler_is_said(source: str, tmp_path: Path, monkeypatch: pytest.Mo
         (("--args", "np.ones(3), 2", "-o", "out"), "too many positional arguments"),
         (("--args", "np.ones(3)", "-o", "out", "--target", "sm_90"), "no target sm_90; there are x86-64-v2"),
         (("--args", "np.ones(3)", "-o", "out", "--threads", "4"), "no threads '4'; there are serial"),
+        (("--args", "np.ones(3), y=2", "-o", "out"), "unexpected keyword argument 'y'"),
         (("--args", "[1, None]", "-o", "out"), "double cannot be exported"),
     ],
 )

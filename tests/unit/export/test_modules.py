@@ -144,6 +144,17 @@ def test_other_types_are_refused_with_what_there_is(tmp_path: Path) -> None:
         function(fixed, target)
 
 
+def test_keyword_arguments_are_exported(tmp_path: Path) -> None:
+    line, lows = np.ones(3), {"shift": 2, "kind": "low"}
+    made = accelerate(by_name).export(
+        tmp_path, line, kwargs=lows, also=[(line, 3, 0.5, {"shift": 1})], target="x86-64-v2"
+    )
+    assert made.library is not None
+    function = load(tmp_path, "by_name")
+    for args, named in ([(line,), lows], [(line * 4, 2, 0.25), {}], [(), {"a": line, "scale": 1.5, "shift": 0}]):
+        same(function(*args, **named), by_name(*args, **named))
+
+
 def test_overlapping_arguments_are_a_signature(tmp_path: Path) -> None:
     line = np.arange(9.0)
     apart, together = (np.zeros(5), np.arange(5.0)), (line[:5], line[2:7])
