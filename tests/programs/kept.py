@@ -1137,3 +1137,48 @@ def result_beside_the_argument_it_is(values, x):
     for v in x:
         total += v
     return total, values, other, other is values
+
+
+def rows_of_arrays():
+    x = np.arange(8.0)
+    return [x[:4], x[1:5], np.ones(3)]
+
+
+@program([lambda: (rows_of_arrays(),)], opaque=None, fell_back=None, mutates=(0,))
+def arrays_of_a_list_that_leaves(rows):
+    first, other = rows[0], rows[1]
+    first[0] = 7.0
+    other[1] += first.sum()
+    rows[2][:] = rows[0][:3]
+    return first + other, rows
+
+
+@program([lambda: ((np.ones(3), [np.ones(4), {"z": np.arange(5)}]),)], opaque=None, fell_back=None, mutates=(0,))
+def array_of_a_dict_of_a_list(pair):
+    first, (second, named) = pair
+    named["z"][0] = 100
+    return first[:2], second.sum(), named
+
+
+def array_and_list_of_it():
+    x = np.arange(4.0)
+    return [x], x
+
+
+def first_is_doubled(values):
+    """Code that is not compiled."""
+    eval("1")
+    values[0][0] += 1.0
+    values[0] *= 2.0
+    return 2.0
+
+
+@program([array_and_list_of_it], opaque=None, fell_back=None, mutates=(0, 1))
+def array_beside_a_list_of_it(values, x):
+    x *= 2.0
+    values[0][1] = 3.0
+    x += first_is_doubled(values)
+    values[0][2] -= 1.0
+    values.append(x + 1.0)
+    values[1][0] = -1.0
+    return x.sum(), values

@@ -37,7 +37,7 @@ from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.team_plan import TeamPlan
 from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
-from parakeet_py.hybrid.residency.resident_arguments import Residents
+from parakeet_py.hybrid.residency.resident_arguments import Lent, Residents
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
 from parakeet_py.signature.attribute_sources import is_of_times
 from parakeet_py.signature.results import result_leaves
@@ -250,16 +250,17 @@ def _run(
     device = team.alone
     fetched = compiled.listed
     resident = type(residents.kind) is DeviceArray and not residents.foreign and not in_regions
+    lent = None if residents.kind is None or not compiled.specialization.opaque_sites else Lent(residents)
 
     @hidden
     def done(plan: HostPlan, opaque: Any) -> list[Any]:
         """The leaves of the result; the call is recorded, if others like it may be done from a schedule."""
         attempt = recorded_of(dispatcher).attempt(compiled, plan, args, leaves, team) if resident else None
         if attempt is None:
-            return execute(plan, team, leaves, opaque, fetched)
+            return execute(plan, team, leaves, opaque, fetched, lent)
         try:
             with recorded(attempt.recorder):
-                found = execute(plan, team, leaves, opaque, fetched)
+                found = execute(plan, team, leaves, opaque, fetched, lent)
         except BaseException:
             attempt.recorder.discard()
             raise
@@ -269,9 +270,12 @@ def _run(
     @hidden
     def run(opaque: Any) -> list[Any]:
         """The leaves of the result, also those that Python has made in the midst of the call."""
-        found = run_plan(opaque)
-        if residents.kind is None or opaque is None:
-            return found
+        if lent is None or opaque is None:
+            return run_plan(opaque)
+        try:
+            found = run_plan(opaque)
+        finally:
+            lent.give_back()
         objects = {one.index for one in result_leaves(compiled.specialization.result) if one.kind == "object"}
         return [residents.object(leaf, args) if at in objects else leaf for at, leaf in enumerate(found)]
 
@@ -290,7 +294,7 @@ def _run(
                     examine(compiled, plan, device)
                 return found
         if in_regions or device is not None:  # in pieces, on a device alone
-            return execute(team_plan_of(compiled), team, leaves, opaque, fetched)
+            return execute(team_plan_of(compiled), team, leaves, opaque, fetched, lent)
         return done(team_plan_of(compiled), opaque)
 
     return run_compiled(

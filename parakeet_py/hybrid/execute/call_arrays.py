@@ -7,13 +7,16 @@ part works in that device's memory; `there` and `here` are the two forms of an a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
-from parakeet_py.base.types import Array, Scalar
+from parakeet_py.base.types import Array, Object, Scalar
+from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.recording import active, spoil
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.device_loss import member_of
@@ -27,14 +30,17 @@ from parakeet_py.hybrid.residency.blocks import (
     SharedArray,
     of_arguments,
     of_host,
+    whole_of,
 )
+from parakeet_py.hybrid.residency.byte_ranges import NOTHING, difference
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home, homes_of_frozen
-from parakeet_py.hybrid.residency.resident_arguments import array_of
+from parakeet_py.hybrid.residency.resident_arguments import Lent, array_of
 from parakeet_py.typed_ir.semantics import scalar
 
 WASTE = 2  # an array is packed if the memory from its first to its last byte is more than so many times its own
 _ARRAYS = DeviceView, SharedArray
+LARGE = 1 << 24  # bytes of an array that Python gives a view of, and that is more than WASTE times as large
 DEVICE = 1  # the number of the memory of a device alone
 
 
@@ -50,12 +56,13 @@ class CallArrays:
     entered : the roots of bytes that outlive the call, by where these are between calls
     stays : results stay on the devices, as some argument lives there
     shown : others may have seen what the call has done so far
-    visible : the memory of the call's own that Python has been shown
+    visible : the memory that Python has been shown, or has given, that is no argument
     roots, homes, constant : of a device alone: what its memory is a copy of, where that is between calls, and the
         arguments that are not stored to
     """
 
     memory: DeviceMemory  # of a device alone
+    lent: Lent | None = None  # what Python has, where arguments live on devices
 
     def __init__(self, plan: Any, team: Team) -> None:
         self.plan, self.team = plan, team
@@ -182,6 +189,63 @@ class CallArrays:
         self.shared[id(array)] = array, found
         return found
 
+    def lend(self, values: Sequence[Any], kinds: Sequence[object]) -> list[Any]:
+        """Values for an operation of Python's, which sees in containers what stands for arrays on devices."""
+        given = [
+            value.host if isinstance(value, SharedArray) else leaving(value, kind)
+            for value, kind in zip(values, kinds, strict=True)
+        ]
+        lent = self.lent
+        if lent is None:
+            return given
+        entered = len(lent.arrays)
+        found = [
+            lent.entering(value) if isinstance(kind, Object) else value
+            for value, kind in zip(given, kinds, strict=True)
+        ]
+        for array in lent.arrays[entered:]:
+            self.visible[self.resident_root(array)] = None
+        return found
+
+    def resident_root(self, array: DeviceArray) -> Root:
+        """The root of an array on devices that Python has given, or has in a container."""
+        root = self.root_of(array._home)
+        if self.alone and DEVICE in root.copies:
+            self.roots[root.copies[DEVICE]] = root
+        return root
+
+    def shown_to_python(self, arrays: Iterable[SharedArray]) -> dict[Root, None]:
+        """The memory that an operation of Python's may look at and change: that of its operands, of the arguments, and
+        what Python has been shown or has given before, as long as it has it."""
+        self.visible = {root: None for root in self.visible if root.home is not None or _is_held(root)}
+        roots = {array.root: None for array in arrays}
+        roots |= {array.root: None for array in self.arguments}
+        roots |= self.visible
+        self.visible |= {root: None for root in roots if root.home is None}
+        return roots
+
+    def leave_to_python(self) -> None:
+        """Let arrays on devices be where Python finds them."""
+        for home, root in self.entered.items():
+            if not home.frozen:
+                home.leave(root, self.team.devices)
+
+    def taken_back(self, roots: Iterable[Root]) -> None:
+        """Python may have changed this memory of the host, and arrays on devices wherever they are."""
+        devices = self.team.devices
+        for home, root in self.entered.items():
+            if not home.frozen:
+                home.again(root, devices)
+        if self.alone:
+            for buffer, home in self.homes.items():
+                if home not in self.entered and not (home.is_only_on(devices[0]) and home.copies[devices[0]] is buffer):
+                    root = self.entered[home] = self.roots[buffer] = Root.on(self.memories, DEVICE, buffer)
+                    root.home, root.everything = home, home.everything
+                    home.again(root, devices)
+        for root in roots:
+            if root.home is None or not len(difference(root.everything, root.valid.get(HOST, NOTHING))):
+                root.wrote_all(HOST)
+
     def settle(self) -> None:
         """Take down what kernels have stored to."""
         for buffer in self.memory.changed:
@@ -190,15 +254,43 @@ class CallArrays:
                 root.wrote_all(DEVICE)
         self.memory.changed.clear()
 
-    def taken(self, leaf: Any, kind: object, roots: Sequence[Root]) -> Any:
+    def taken(self, leaf: Any, kind: object, roots: Iterable[Root]) -> Any:
+        """What Python has given: an array on devices, a view of memory that is known, or an array that others may have,
+        too, and views of it.
+
+        Raises
+        ------
+        DeviceError
+            It shares some memory of a large array with another one that Python has given.
+        """
         if not isinstance(kind, Array):
             return entering(leaf, kind)
+        resident = None if type(leaf) is np.ndarray else array_of(leaf)
+        if resident is not None:
+            root = self.resident_root(resident)
+            return SharedArray(root, resident._layout, resident._offset, resident.stand_in, leaf)
         array = np.asarray(leaf)
-        start = array.__array_interface__["data"][0]
-        for root in roots:
-            if array.size and root.address <= start < root.address + root.size:
-                return SharedArray.of(root, array)
-        return of_host(self.memories, array)
+        if not array.size:
+            return of_host(self.memories, array)
+        known = [*roots, *self.visible]
+        low, high = byte_bounds(array)
+        for root in known:
+            if root.address <= low < high <= root.address + root.size:
+                return SharedArray.of(root, array, self._given(leaf))
+        whole = whole_of(array)
+        if whole.nbytes > max(LARGE, WASTE * array.nbytes) or not whole.flags.forc:
+            whole = array
+        low, high = min(low, byte_bounds(whole)[0]), max(high, byte_bounds(whole)[1])
+        if any(low < root.address + root.size and root.address < high for root in known):
+            raise DeviceError("arrays that Python gives in the midst of a call share memory in part")
+        root = Root(self.memories, low, high - low, (whole,), False)
+        self.visible[root] = None
+        return SharedArray.of(root, array)
+
+    def _given(self, leaf: Any) -> Any:
+        """The array on devices that an array of the host's stands for, if Python has been lent it."""
+        found = None if self.lent is None else self.lent.originals.get(id(leaf))
+        return None if found is None else found[1]
 
     def bring_back(self) -> None:
         """Let the host see what has been stored into its arrays."""
@@ -207,7 +299,8 @@ class CallArrays:
         for array in self.arguments:
             array.on_host()
         for root in self.visible:
-            root.complete(HOST)
+            if root.home is None:
+                root.complete(HOST)
         for given, together in self.packed:
             if given.flags.writeable and together.root.valid.get(DEVICE) is not None:
                 np.copyto(given, together.host)
@@ -239,6 +332,24 @@ class CallArrays:
         if root.home is None:
             self.entered[Home.of(root, self.team.devices)] = root
         return DeviceArray(root.home, self.team, value.layout, value.offset)
+
+
+def _references(owner: Sequence[Any]) -> int:
+    return sys.getrefcount(owner) + sys.getrefcount(owner[0])
+
+
+def _alone() -> int:
+    """The references to memory of a root that nothing else has."""
+    root = Root(Memories(()), None, 0, (np.empty(0),), False)
+    return _references(root.owner)
+
+
+_ALONE = _alone()
+
+
+def _is_held(root: Root) -> bool:
+    """Whether something besides a root has an array in its memory."""
+    return len(root.owner) != 1 or _references(root.owner) > _ALONE
 
 
 def entering(value: Any, kind: object) -> Any:

@@ -80,6 +80,7 @@ class DeviceMemory:
     changed : the memory that kernels may have stored to
     unseen : the launches since the last look that may have failed, by their turns
     given : the memory of arguments, as far as it was there
+    outdated : the memory that the host has changed, and what brings that, which is called when it is needed
     opaque : does an operation handed back to Python; a part of a region has none
     """
 
@@ -87,6 +88,7 @@ class DeviceMemory:
         self.plan, self.device = plan, device
         self.changed: set[Buffer] = set()
         self.given: set[Buffer] = set()
+        self.outdated: dict[Buffer, Callable[[], None]] = {}
         self.record: Buffer | None = None  # of failures
         self.opaque = opaque
         self.of_call = True  # not of a part
@@ -130,8 +132,16 @@ class DeviceMemory:
     ) -> DeviceView:
         return DeviceView(base.buffer, base.offset + offset, dtype, shape, strides, readonly=base.readonly)
 
+    def bring(self, args: Sequence[Any]) -> None:
+        """Have what the host has changed of the memory of arrays."""
+        for arg in args:
+            found = self.outdated.pop(arg.buffer, None) if type(arg) is DeviceView else None
+            if found is not None:
+                found()
+
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
         self.look()
+        self.bring((array,))
         element = np.empty(1, array.dtype)
         place = self._place(array, indices)
         noting = active()
@@ -142,6 +152,7 @@ class DeviceMemory:
 
     def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
         self.look()
+        self.bring((array,))
         self.changed.add(array.buffer)
         element = np.array([value], array.dtype)
         self.device.copy_in(self._place(array, indices), element.view(np.uint8))
@@ -156,6 +167,7 @@ class DeviceMemory:
     def routine(self, name: str, outs: Sequence[Any], ins: Sequence[Any]) -> bool | None:
         """Let a library of the device do one of NumPy's routines, on arrays that are there; whether that has failed, as
         LAPACK may, None if there is no library for it."""
+        self.bring((*outs, *ins))
         failed = self.device.routine(name, outs, ins)
         if failed is not None:
             self.changed.update(out.buffer for out in outs)
@@ -164,6 +176,8 @@ class DeviceMemory:
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:
             return
+        if self.outdated:
+            self.bring(args)
         plan, device = self.plan, self.device
         kernel = plan.kernels[number]
         found = recorder()

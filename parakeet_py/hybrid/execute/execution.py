@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from parakeet_py.hybrid.devices.simulated_clock import set_clocks
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.devices.timeline import recording
 from parakeet_py.hybrid.devices.transfer_counters import Meter
-from parakeet_py.hybrid.execute.call_arrays import DEVICE, leaving
+from parakeet_py.hybrid.execute.call_arrays import DEVICE
 from parakeet_py.hybrid.execute.device_loss import Lost, with_losses
 from parakeet_py.hybrid.execute.device_memory import DeviceMemory
 from parakeet_py.hybrid.execute.region_runs import RegionRuns
@@ -33,6 +34,7 @@ from parakeet_py.hybrid.partition.tasks import Task
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.plan.host_plan import HostPlan
+from parakeet_py.hybrid.plan.routine_calls import RoutineCall
 from parakeet_py.hybrid.plan.team_plan import TeamPlan
 from parakeet_py.hybrid.residency.arrays import DeviceView, strides_of
 from parakeet_py.hybrid.residency.blocks import (
@@ -40,6 +42,7 @@ from parakeet_py.hybrid.residency.blocks import (
     SharedArray,
     new_array,
 )
+from parakeet_py.hybrid.residency.resident_arguments import Lent
 
 OpaqueCallback = Callable[[int, list[Any]], Sequence[Any]]
 
@@ -51,6 +54,7 @@ def execute(
     leaves: Sequence[Any],
     opaque: OpaqueCallback | None = None,
     listed: Collection[int] = (),
+    lent: Lent | None = None,
 ) -> list[Any]:
     """Run a plan on leaf arguments; gives the leaves of the result.
 
@@ -58,9 +62,10 @@ def execute(
     ----------
     opaque : does what is handed back to Python, see `interpreters`
     listed : the results whose elements are looked at when they are put together
+    lent : what Python gets of arrays on devices that are in containers
     """
     if isinstance(plan, DevicePlan):
-        return Execution(plan, team, opaque).supervised(leaves, listed)
+        return Execution(plan, team, opaque, lent).supervised(leaves, listed)
     assert isinstance(plan, TeamPlan)
     handed_back = False
 
@@ -74,7 +79,7 @@ def execute(
     @hidden
     def work(members: Team) -> list[Any]:
         set_clocks(members.devices)
-        return Execution(plan, members, call_python).supervised(leaves, listed)
+        return Execution(plan, members, call_python, lent).supervised(leaves, listed)
 
     stored = [leaves[number] for number in plan.stored]
     theirs = [leaf for leaf in stored if isinstance(leaf, np.ndarray)]
@@ -84,9 +89,9 @@ def execute(
 class Execution(RegionRuns):
     """A call in progress: the `Memory` of the host part on a team, and what is done in Python."""
 
-    def __init__(self, plan: Any, team: Team, opaque: OpaqueCallback | None) -> None:
+    def __init__(self, plan: Any, team: Team, opaque: OpaqueCallback | None, lent: Lent | None = None) -> None:
         super().__init__(plan, team)
-        self.callback = opaque
+        self.callback, self.lent = opaque, lent
         self.function, self.host = plan.function, plan.host
         if self.alone:
             self.memory = self.work_alone(team.alone)
@@ -198,8 +203,11 @@ class Execution(RegionRuns):
         shared = [self.here(arg) if isinstance(arg, DeviceView) else arg for arg in args]
         self.settle()
         results = self.hand_back(site, shared)
-        for root in self.roots.values():  # the device goes on with what it had
-            root.complete(DEVICE)
+        self.memory.outdated |= {  # the device goes on with what it had
+            buffer: partial(root.complete, DEVICE)
+            for buffer, root in self.roots.items()
+            if root.valid.get(DEVICE) is not root.everything
+        }
         same = {id(one): arg for one, arg in zip(shared, args, strict=True)}
         return [
             same.get(id(value)) or self.there(value) if isinstance(value, SharedArray) else value for value in results
@@ -271,38 +279,38 @@ class Execution(RegionRuns):
 
     @hidden
     def hand_back(self, site: int, args: Sequence[Any]) -> list[Any]:
-        """An operation of Python's, which sees its arrays, and all arrays of the host that the call was given, in the
-        host's memory, and may change them. What it gives may be a view of them."""
+        """An operation of Python's, which sees its arrays, and all arrays that the call was given or that Python
+        knows, where it looks for them, and may change them. What it gives may be one of them, or a view."""
         spoil("something is handed back to Python")
         routine = self.plan.routines.get(site)
-        arrays = [arg for arg in args if isinstance(arg, SharedArray)]
-        roots = {array.root: None for array in arrays}
-        changed = {array.root: None for array in arrays[: routine.written]} if routine is not None else roots
-        if routine is None:
-            roots |= {array.root: None for array in self.arguments}
-            changed = roots
-            self.visible |= {root: None for root in roots if root.home is None}
+        if routine is not None:
+            return self.by_routine(routine, args)
+        assert self.callback is not None
+        given = self.lend(args, self.plan.opaque_args[site])
+        roots = self.shown_to_python(arg for arg in args if isinstance(arg, SharedArray))
         for root in roots:
             root.complete(HOST)
-        given = [
-            arg.host if isinstance(arg, SharedArray) else leaving(arg, kind)
-            for arg, kind in zip(args, self.plan.opaque_args[site], strict=True)
-        ]
+        self.leave_to_python()
         try:
-            if routine is not None:
-                leaves: Sequence[Any] = routine.perform(given)
-            else:
-                assert self.callback is not None
-                leaves = self.callback(site, given)
+            leaves = self.callback(site, given)
         finally:  # what Python has stored before it raised an exception is there, too
-            for root in changed:
-                root.wrote_all(HOST)
+            self.taken_back(roots)
         same = {id(host): arg for arg, host in zip(args, given, strict=True) if isinstance(arg, SharedArray)}
-        kinds = self.plan.opaque_outs[site]
         return [
-            same[id(leaf)] if id(leaf) in same else self.taken(leaf, kind, list(roots))
-            for leaf, kind in zip(leaves, kinds, strict=True)
+            same[id(leaf)] if id(leaf) in same else self.taken(leaf, kind, roots)
+            for leaf, kind in zip(leaves, self.plan.opaque_outs[site], strict=True)
         ]
+
+    def by_routine(self, routine: RoutineCall, args: Sequence[Any]) -> list[Any]:
+        """A routine of NumPy's, done by the host."""
+        arrays = [arg for arg in args if isinstance(arg, SharedArray)]
+        for array in arrays:
+            array.root.complete(HOST)
+        try:
+            return routine.perform([arg.host if isinstance(arg, SharedArray) else arg for arg in args])
+        finally:
+            for array in arrays[: routine.written]:
+                array.root.wrote_all(HOST)
 
 
 def _point(indices: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -208,7 +208,7 @@ class Root:
         """A view of what lies there, whose base is the array that owns the memory, as that of NumPy's views is."""
         dtype, shape, strides, writeable = layout
         low, size = reach(shape, strides, dtype.itemsize)
-        for owner in map(_whole, self.owner):
+        for owner in map(whole_of, self.owner):
             first, end = byte_bounds(owner)
             if first <= address + low <= address + low + size <= end and (not writeable or owner.flags.writeable):
                 whole = owner if owner.flags.c_contiguous else owner.T
@@ -407,7 +407,7 @@ class _View:
         }
 
 
-def _whole(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def whole_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array that owns the memory of another."""
     while isinstance(array.base, np.ndarray):
         array = array.base

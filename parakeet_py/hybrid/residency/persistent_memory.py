@@ -162,6 +162,20 @@ class Home:
                 self.valid[members[number]] = spans
         self.copies |= {members[number]: buffer for number, buffer in root.copies.items()}
 
+    def again(self, root: Root, devices: Sequence[Device]) -> None:
+        """Let a call go on with a root that it has left, wherever the bytes have come meanwhile; the copies that the
+        call has on its devices stay those that it uses."""
+        for number, device in enumerate(devices, 1):
+            own, other = root.copies.get(number), self.copies.get(device)
+            if own is not None and other is not None and other is not own:
+                self.bring(None, self.everything)
+                self.valid = {place: spans for place, spans in self.valid.items() if place is not device}
+                self.copies = {place: copy for place, copy in self.copies.items() if place is not device}
+        entered = self.enter(root.memories, devices)
+        lost = {number for number in root.copies if number not in entered.copies}
+        root.valid = {number: spans for number, spans in entered.valid.items() if number not in lost}
+        root.copies, root.settled = {**entered.copies, **root.copies}, {}
+
     def kept(self) -> Callable[[], None]:
         """What makes all bytes again what they are now, where they are now; of those in several memories, in one."""
         known, kept = NOTHING, []

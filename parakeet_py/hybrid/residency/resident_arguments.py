@@ -184,7 +184,7 @@ class Residents:
     def object(self, value: Any, args: Sequence[Any]) -> Any:
         """An object that Python has made of arguments in the midst of a call, as a result: arrays in it that stand for
         arrays on devices, or are views of them, are such arrays."""
-        leaving = _ByPython(self)
+        leaving = Lent(self)
         for one in leaves_of(args):
             found = array_of(one)
             if found is not None:
@@ -202,15 +202,21 @@ class Residents:
     @hidden
     def by_python(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
         """What Python computes from arguments."""
-        return work(tuple(args)) if self.kind is None else _ByPython(self).run(work, args)
+        return work(tuple(args)) if self.kind is None else Lent(self).run(work, args)
 
 
-class _ByPython:
-    """A call done by Python: what stands for arrays on devices takes their places."""
+class Lent:
+    """What Python has of a call for some time: what stands for arrays on devices takes their places.
+
+    Attributes
+    ----------
+    originals : the arrays on devices that Python has, after what stands for them, by the id of that
+    arrays : these, as our own
+    """
 
     def __init__(self, residents: Residents) -> None:
         self.residents = residents
-        self.originals: dict[int, tuple[Any, Any]] = {}  # by the id of what stands for them
+        self.originals: dict[int, tuple[Any, Any]] = {}
         self.arrays: list[DeviceArray] = []
         self.own: list[np.ndarray[Any, Any]] = []
         self.seen: dict[int, Any] = {}
@@ -218,23 +224,29 @@ class _ByPython:
 
     @hidden
     def run(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
-        given = tuple(map(self.entering, args))
+        """What Python makes of arguments, whose elements are brought to the host before."""
         try:
+            given = tuple(map(self.entering, args))
+            for array in self.arrays:
+                array.bring(None, writes=array.stand_in.flags.writeable)
             result = self.leaving(work(given))
         finally:
-            for container in self.changed:
-                _replace(container, self.leaving)
-            for array in self.arrays:
-                array.take_shape()
+            self.give_back()
         return result
 
+    def give_back(self) -> None:
+        """Put arrays on devices back where they have been, and what Python has put beside them on devices, too."""
+        for container in self.changed:
+            _replace(container, self.leaving)
+        for array in self.arrays:
+            array.take_shape()
+
     def entering(self, value: Any) -> Any:
-        """What takes the place of an argument."""
+        """What takes the place of an argument; the elements of `arrays` must be on the host before it is looked at."""
         found = array_of(value)
         if found is not None:
             stand_in = found.stand_in
             if id(stand_in) not in self.originals:
-                found.bring(None, writes=stand_in.flags.writeable)
                 self.originals[id(stand_in)] = stand_in, value
                 self.arrays.append(found)
             return stand_in
