@@ -28,7 +28,7 @@ from parakeet_py.base.types import DTYPES, Scalar
 from parakeet_py.call.give_back import kept_arguments
 from parakeet_py.call.load import read_source
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
-from parakeet_py.hybrid.devices.recording import Expect, Failed, Read, Recorder, Schedule, Slot, schedule_of
+from parakeet_py.hybrid.devices.recording import OF_LIBRARY, Expect, Failed, Read, Recorder, Schedule, Slot, schedule_of
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.call_arrays import entering, leaving
 from parakeet_py.hybrid.execute.device_loss import is_short
@@ -474,7 +474,7 @@ def _checked(found: Recorded, addresses: Sequence[int], numbers: Sequence[Any]) 
     try:
         return schedule.run(addresses, numbers)
     except Failed as failed:
-        if schedule.failures[failed.turn].clean:
+        if failed.turn == OF_LIBRARY or schedule.failures[failed.turn].clean:
             schedule.begin_again()
             raise
         words = schedule.failed(failed, addresses, numbers, FAILURE_WORDS)

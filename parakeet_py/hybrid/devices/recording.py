@@ -83,6 +83,16 @@ class Multiply(NamedTuple):
     fast: bool
 
 
+class Routine(NamedTuple):
+    """One of NumPy's routines, by a library; `failed`: what it has said of that."""
+
+    device: Any
+    name: str
+    outs: tuple[Operand, ...]
+    ins: tuple[Operand, ...]
+    failed: bool
+
+
 class Expect(NamedTuple):
     """A kernel before may have failed: then its turn stands at an address, not `word`."""
 
@@ -99,7 +109,7 @@ class Read(NamedTuple):
     dtype: str
 
 
-Request = Launch | CopyIn | CopyOver | Multiply | Expect | Read
+Request = Launch | CopyIn | CopyOver | Multiply | Routine | Expect | Read
 
 
 class MayFail(NamedTuple):
@@ -115,6 +125,9 @@ class MayFail(NamedTuple):
     launch: Any
     at_once: bool
     clean: bool
+
+
+OF_LIBRARY = -1  # the turn of a routine that comes out otherwise than it has before
 
 
 class Failed(Exception):
@@ -198,10 +211,11 @@ class Recorder:
             self.add(CopyIn(device, address, data.copy()))
 
     def multiplied(self, device: Any, left: Any, right: Any, out: Any, fast: bool) -> None:
-        def operand(one: Any) -> Operand:
-            return Operand(one.address, one.dtype, one.shape, one.strides)
+        self.add(Multiply(device, _operand(left), _operand(right), _operand(out), fast))
 
-        self.add(Multiply(device, operand(left), operand(right), operand(out), fast))
+    def by_library(self, device: Any, name: str, outs: Sequence[Any], ins: Sequence[Any], failed: bool) -> None:
+        """A library has done one of NumPy's routines."""
+        self.add(Routine(device, name, tuple(map(_operand, outs)), tuple(map(_operand, ins)), failed))
 
     def may_fail(self, turn: int, at_once: bool, clean: bool) -> None:
         """What has been launched last may fail."""
@@ -233,6 +247,10 @@ class Recorder:
         found = [(self._memory[key][0], key[1], size) for key, size in freed.items()]
         self._memory, self._freed = {}, {}
         return found
+
+
+def _operand(array: Any) -> Operand:
+    return Operand(array.address, array.dtype, array.shape, array.strides)
 
 
 _active: ContextVar[Recorder | None] = ContextVar("parakeet_py_recorder", default=None)
@@ -396,6 +414,9 @@ def _placed(request: Request, places: _Places, numbers: Mapping[int, int]) -> Re
         case Multiply():
             left, right, out = (one._replace(address=places(device, one.address)) for one in request[1:4])
             return Multiply(device, left, right, out, request.fast)
+        case Routine(_, _, outs, ins, _):
+            sides = [tuple([one._replace(address=places(device, one.address)) for one in side]) for side in (outs, ins)]
+            return request._replace(outs=sides[0], ins=sides[1])
     return request._replace(address=places(device, request.address))
 
 
@@ -427,6 +448,13 @@ def do(request: Request, addresses: Sequence[int], numbers: Sequence[Any]) -> An
             parts = [one._replace(address=address_of(one.address, addresses)) for one in (left, right, out)]
             if not device.multiply(*parts, fast):
                 raise DeviceError(f"the library of {device.name} has refused a product that it has taken before")
+        case Routine(device, name, outs, ins, failed):
+            sides = [[one._replace(address=address_of(one.address, addresses)) for one in side] for side in (outs, ins)]
+            done = device.routine(name, *sides)
+            if done is None:
+                raise DeviceError(f"the library of {device.name} has refused {name}, which it has done before")
+            if bool(done[1]) is not failed:
+                raise Failed(device, 0, OF_LIBRARY)
         case Expect(device, address, word):
             found = np.empty(1, np.int64)
             device.copy_out(found.view(np.uint8), address_of(address, addresses))

@@ -148,7 +148,9 @@ class Meter:
             return None
         library, failed = done
         self.libraries[library, name] += 1
-        self.spoil("routines of a library")
+        noting = self.recorder()
+        if noting is not None:
+            noting.by_library(self.device, name, outs, ins, bool(failed))
         return bool(failed)
 
     def synchronize(self) -> None:

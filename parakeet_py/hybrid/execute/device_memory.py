@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.base.routines import reports
 from parakeet_py.hybrid.devices.device import Device, DeviceError, KernelError
 from parakeet_py.hybrid.devices.faults import fault_text, lines_of
-from parakeet_py.hybrid.devices.recording import AGAIN, KEPT, active, known
+from parakeet_py.hybrid.devices.recording import AGAIN, KEPT, active, known, spoil
 from parakeet_py.hybrid.devices.timeline import recorder
 from parakeet_py.hybrid.devices.transfer_counters import Meter
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
@@ -168,9 +169,12 @@ class DeviceMemory:
         """Let a library of the device do one of NumPy's routines, on arrays that are there; whether that has failed, as
         LAPACK may, None if there is no library for it."""
         self.bring((*outs, *ins))
+        clean = self.changed.isdisjoint(self.given) and self.given.isdisjoint(out.buffer for out in outs)
         failed = self.device.routine(name, outs, ins)
         if failed is not None:
             self.changed.update(out.buffer for out in outs)
+            if reports(name) and not clean:  # a schedule could not go back where it fails another time
+                spoil("a routine that may fail, where arguments have been stored to")
         return failed
 
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
+from parakeet_py.call.devices import calls as device_calls
+from parakeet_py.call.devices import recorded_calls
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.libraries import cufft_library
 from tests.helpers import fake_cuda
@@ -152,6 +154,33 @@ def test_arrays_that_stay(cufft: Bindings) -> None:
         assert run.bytes_in <= 16 and run.bytes_out == 0 and run.libraries == ((("cuFFT", "fft.irfft"), 1),)
         assert np.allclose(np.asarray(result), np.fft.irfft(X) * 2) and np.array_equal(np.asarray(there), X)
     assert "1 fft.irfft by cuFFT" in str(function.explain(there).device)
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The second call of a kind is recorded, also on devices that would wait for each kernel where all is checked."""
+    monkeypatch.setattr(recorded_calls, "AFTER", 1)
+    with options(check=False):
+        yield
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_calls_that_come_again(cufft: Bindings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transforms are a part of schedules, also where an argument is stored to before."""
+    calls: list[str] = []
+    execute = device_calls.execute
+    monkeypatch.setattr(device_calls, "execute", lambda *given: (calls.append("long"), execute(*given))[1])
+
+    def work(x: Any) -> Any:
+        x *= 2
+        return np.fft.irfft(x) * 2
+
+    function = accelerate(work)
+    for factor in (1, 2, 3):
+        there, plain = asdevice(X * factor), X * factor
+        result = function(there)
+        assert np.allclose(np.asarray(result), work(plain)) and np.array_equal(np.asarray(there), plain)
+    assert len(calls) == 2 and np.array_equal(np.asarray(there), plain)
 
 
 def test_plans_are_kept(cufft: Bindings) -> None:

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, asdevice, options
+from parakeet_py.call.devices import calls as device_calls
+from parakeet_py.call.devices import recorded_calls
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.libraries import cusolver_library
 from tests.helpers import fake_cuda
@@ -217,6 +219,55 @@ def test_arrays_that_stay(cusolver: Bindings) -> None:
         assert run.bytes_in == 0 and run.libraries == ((("cuSOLVER", "linalg.solve"), 1),)
         assert run.bytes_out < 32  # whether the matrix was singular
         assert np.allclose(np.asarray(result), np.linalg.solve(A, B + 1) * 2)
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The second call of a kind is recorded, also on devices that would wait for each kernel where all is checked."""
+    monkeypatch.setattr(recorded_calls, "AFTER", 1)
+    with options(check=False):
+        yield
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_calls_that_come_again(cusolver: Bindings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library is a part of schedules; a matrix that is singular later is an exception, with nothing stored."""
+    calls: list[str] = []
+    execute = device_calls.execute
+    monkeypatch.setattr(device_calls, "execute", lambda *given: (calls.append("long"), execute(*given))[1])
+    function = accelerate(lambda a, b: np.linalg.solve(a, b + 1) * 2)
+    for shift in (0, 1, 2, 3):
+        a = A + shift * np.eye(5)
+        result = function(asdevice(a), asdevice(B))
+        assert np.allclose(np.asarray(result), np.linalg.solve(a, B + 1) * 2)
+    assert len(calls) == 2 and cusolver.asked == ["dgetrf", "dgetrs"] * 4
+    singular = asdevice(np.ones((5, 5)))
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        function(singular, asdevice(B))
+    assert len(calls) == 3 and np.asarray(singular).tolist() == [[1.0] * 5] * 5
+    assert np.allclose(np.asarray(function(asdevice(A), asdevice(B))), np.linalg.solve(A, B + 1) * 2)
+    assert len(calls) == 3
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_solution_behind_a_store_is_not_recorded(cusolver: Bindings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could not be undone where a matrix is singular."""
+
+    def stored_before(a: Any, b: Any) -> Any:
+        b += 1
+        return np.linalg.solve(a, b)
+
+    function = accelerate(stored_before)
+    for a in (A, A, np.ones((5, 5)), A):
+        there, plain = asdevice(B), B.copy()
+        try:
+            expected = stored_before(a, plain)
+        except np.linalg.LinAlgError:
+            with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+                function(asdevice(a), there)
+        else:
+            assert np.allclose(np.asarray(function(asdevice(a), there)), expected)
+        assert np.array_equal(np.asarray(there), plain)
 
 
 @pytest.mark.parametrize("broken", ["dgetrf", "dgetrs", "dgetrf_buffer_size"])
