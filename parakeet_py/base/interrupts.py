@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from parakeet_py.base.lazy_modules import loading
+
 __all__ = ["Interrupted", "OutOfTime", "came_from_outside", "deadline", "held", "poll"]
 
 _signal: Any = importlib.import_module("_signal")  # `signal` catches ValueErrors in Python, those of handlers too
@@ -122,20 +124,27 @@ def _restore_handlers(ours: dict[int, _Handler]) -> list[BaseException]:
 
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Let `poll` raise `OutOfTime` in this block, after so many seconds of CPU time; None: however long it takes."""
+    """Let `poll` raise `OutOfTime` in this block, after so many seconds of CPU time; None: however long it takes.
+
+    What modules of the compiler take to be executed, as some are when they are used first, is not part of that.
+    """
     global _latest
     before = _latest
-    _latest = None if seconds is None else time.process_time() + seconds
+    _latest = None if seconds is None else _now() + seconds
     try:
         yield
     finally:
         _latest = before
 
 
+def _now() -> float:
+    return time.process_time() - loading[0]
+
+
 def poll(ahead: float = 0.0) -> None:
     """Unwind the compiler if a handler has raised, or the time is over; `ahead`: seconds of CPU time at least until it
     can be asked again."""
-    if _latest is not None and time.process_time() + ahead > _latest:
+    if _latest is not None and _now() + ahead > _latest:
         raise OutOfTime
     if _pending and threading.current_thread() is threading.main_thread():
         raise Interrupted

@@ -19,13 +19,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from threading import RLock
 from types import ModuleType
 from typing import Any, TypeVar
 
 _KNOWN = frozenset({"__spec__", "__name__", "__class__", "__file__", "__package__", "__loader__"})  # beforehand
+loading = [0.0]  # seconds of CPU time that modules have taken to be executed, as far as `loads` knows
+_level = [0]  # of `loads` within each other
 Key = TypeVar("Key")
 Entry = TypeVar("Entry")
 
@@ -61,11 +65,25 @@ def _execute(module: _Unexecuted) -> None:
             return
         once.begun = True
         try:
-            spec.loader.exec_module(module)
+            with loads():
+                spec.loader.exec_module(module)
         except BaseException:
             once.begun = False
             raise
         module.__class__ = ModuleType  # type: ignore[assignment]
+
+
+@contextmanager
+def loads() -> Iterator[None]:
+    """Modules are imported in this block: what that takes is counted in `loading`."""
+    start = time.process_time()
+    _level[0] += 1
+    try:
+        yield
+    finally:
+        _level[0] -= 1
+        if not _level[0]:
+            loading[0] += time.process_time() - start
 
 
 class LateTable(dict[Key, Entry]):

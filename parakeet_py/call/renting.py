@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.dispatch.first_calls import DEEP, FirstCalls, gates_pay
 from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
-from parakeet_py.call.pricing import BEGUN, MOST, CodeSize, compile_cost, size_of, size_of_code
+from parakeet_py.call.pricing import BEGUN, MOST, SHARE, CodeSize, compile_cost, size_of, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.small_arguments import are_small, unsized
@@ -160,8 +160,14 @@ class Account:
         return doubt if self.code_size().loops else min(doubt, STRAIGHT_DOUBT)
 
     def is_doubtful(self) -> bool:
-        """Would so much be lost that the process cannot afford it? Not if most of its time goes into this function."""
-        return compile_cost.strain(self.cost) > 1 and 2 * self.spent < time.perf_counter_ns() - BEGUN
+        """Would so much be lost that the process cannot afford it?
+
+        Not if most of its time goes into this function, or its calls have cost so many times more than compiling that
+        little would be added: the more is lost already, the more it has to be, up to one part of `SHARE`.
+        """
+        strain = compile_cost.strain(self.cost)
+        enough = self.cost * min(strain**2, 1 / SHARE)
+        return strain > 1 and self.spent < min(enough, (time.perf_counter_ns() - BEGUN) / 2)
 
     def described(self) -> str:
         """What calls have cost, and what compiling would."""
@@ -320,12 +326,13 @@ class Account:
         if in_vain:
             self.factor *= 2
 
-    def has_waited(self, nanoseconds: float) -> None:
-        """A call has waited for the compiler."""
+    def has_waited(self, nanoseconds: float, importing: float = 0.0) -> None:
+        """A call has waited for the compiler, part of it for modules to be imported, which is done once for all."""
         booked[0] += int(nanoseconds)
-        compile_cost.lost += nanoseconds
-        self.owed += nanoseconds
         self.waited += nanoseconds
+        own = max(nanoseconds - importing, 0.0)
+        compile_cost.lost += own
+        self.owed += own
 
     def has_won(self, share: float) -> None:
         """Machine code takes calls from now on, and saves this share of what they cost in Python."""

@@ -14,10 +14,12 @@ from parakeet_py.base.errors import NoSourceError, NotObservedError, Unsupported
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, held
+from parakeet_py.base.lazy_modules import loading, loads
 from parakeet_py.call import specialization_cache
 from parakeet_py.call.dispatch import tiers
 from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned, Specializations
 from parakeet_py.call.load import Loaded
+from parakeet_py.call.pricing import compile_cost
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
 from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.positional import python_form
@@ -53,7 +55,7 @@ class Compiling(Specializations):
         hopeful = (
             runs <= MAX_OBSERVED_RUNS and self.evaluated_for < LONGEST_EVALUATIONS
         )  # else calls reach again and again what none of them shows
-        start = time.perf_counter()
+        start, before = time.perf_counter(), loading[0]
         loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
         if loaded is not None:
             if config.debug or shows_info():
@@ -67,7 +69,10 @@ class Compiling(Specializations):
             raise NotEarned
         from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
+        with loads():
+            import parakeet_py.call.compile  # noqa: F401
         waits = in_vain = False
+        size = self.account.code_size()
         try:
             guess = runs > 0 and hopeful and not needs_its_frame(self.function)
             with deadline(self.account.longest if config.pays else None):
@@ -76,6 +81,7 @@ class Compiling(Specializations):
             return loaded
         except OutOfTime:
             in_vain = True
+            compile_cost.learn(size, 1e9 * (time.perf_counter() - start - (loading[0] - before)))
             if self.account.longest < self.account.most / 1e9:
                 raise NotEarned from None
             text = (
@@ -92,7 +98,7 @@ class Compiling(Specializations):
             in_vain = True
             raise
         finally:
-            self.account.has_waited(1e9 * (time.perf_counter() - start))
+            self.account.has_waited(1e9 * (time.perf_counter() - start), 1e9 * (loading[0] - before))
             if config.pays and not waits:
                 self.account.close(in_vain)
         return None
@@ -156,7 +162,7 @@ class Compiling(Specializations):
         prepare(min(config.thread_count, settings.available_cpus()))
         from parakeet_py.call.compile import compile_call, make_native, runs_in_python
 
-        start = time.perf_counter_ns()
+        start = time.perf_counter_ns() - int(1e9 * loading[0])  # modules are imported once for all
         if why_portable():
             return self.compile_portably(normal, config, extents, guess, start)
         known = None if guess else self.kept(self.signature(normal), extents)
@@ -175,7 +181,7 @@ class Compiling(Specializations):
         limits = tiers.limits_of(compiled, normal) if tiers.has_tiers(config) and not self.checked else None
         native = make_native(compiled, self.checked, limits)
         if config.pays:
-            self.account.has_compiled(normal, time.perf_counter_ns() - start)
+            self.account.has_compiled(normal, time.perf_counter_ns() - int(1e9 * loading[0]) - start)
         if config.debug or shows_info():
             from parakeet_py.call.debug_log import tell_compiled
 
@@ -219,7 +225,7 @@ class Compiling(Specializations):
             raise DoneByPython
         loaded = PortableLoaded(self, compiled)
         if config.pays:
-            self.account.has_compiled(normal, time.perf_counter_ns() - start)
+            self.account.has_compiled(normal, time.perf_counter_ns() - int(1e9 * loading[0]) - start)
         if config.debug or shows_info():
             from parakeet_py.call.debug_log import tell_compiled
 

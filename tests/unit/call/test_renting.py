@@ -15,6 +15,7 @@ import pytest
 
 from parakeet_py import FallbackWarning, accelerate, options
 from parakeet_py.base import config as settings
+from parakeet_py.base import interrupts, lazy_modules
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.call import fallback_cache, pricing, renting
 from parakeet_py.call.dispatch import first_calls
@@ -880,3 +881,38 @@ def test_settings() -> None:
     strict = accelerate(when="pays", strict=True)(lambda x: x + 1)
     strict(np.ones(3))
     assert len(strict.specializations) == 1
+
+
+def test_what_the_compiler_takes_to_be_imported_is_no_cost_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(interrupts.time, "process_time", lambda: now[0])
+    with interrupts.deadline(1.0):
+        with lazy_modules.loads():
+            now[0] += 5.0
+            with lazy_modules.loads():
+                now[0] += 5.0
+        now[0] += 0.9
+        interrupts.poll()
+        now[0] += 0.2
+        with pytest.raises(interrupts.OutOfTime):
+            interrupts.poll()
+    account = Account(plain)
+    account.has_waited(3e9, 2e9)
+    assert account.owed == 1e9 and account.waited == 3e9
+    pricing.compile_cost.lost -= account.owed
+
+
+def test_what_python_has_cost_outweighs_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pricing.CompileCost, "room", 1e9)
+    monkeypatch.setattr(pricing.compile_cost, "lost", 2e9)
+    monkeypatch.setattr(pricing.compile_cost, "of", lambda size: 1e8)
+    monkeypatch.setattr(renting, "BEGUN", renting.time.perf_counter_ns() - 10**12)
+    account = Account(plain)
+    account.spent = 3e8  # 2.1 times the room would be lost: the cost has to be earned 2.1 ** 2 times
+    assert account.is_doubtful()
+    account.spent = 5e8
+    assert not account.is_doubtful()
+    monkeypatch.setattr(pricing.compile_cost, "lost", 1e12)
+    assert account.is_doubtful()
+    account.spent = 1e9
+    assert not account.is_doubtful()
