@@ -46,7 +46,7 @@ from parakeet_py.call.load import Loaded, present
 from parakeet_py.call.pricing import size_of
 from parakeet_py.call.renting import Trial
 from parakeet_py.hybrid.devices.device_detection import some_are_of_dask, some_live_elsewhere
-from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install
+from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install, set_framed
 from parakeet_py.llvm.entry.entry_kind import MISSED, why_portable
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.signature.device_classes import some_are_labelled
@@ -140,10 +140,8 @@ class Dispatcher(Compiling):
         if tracing.is_watched():
             if tracing.is_traced(self.function.__code__):
                 return self.function(*args, **kwargs)
-            if tracing.asks_for_frame():
-                if self.framed is None:
-                    self.framed = tracing.framed(self.function, self.instance)
-                return self.framed(*args, **kwargs)
+            if not self.has_left_off() and tracing.asks_for_frame() and not self.is_left_to_python(args, kwargs):
+                return self.in_frame()(*args, **kwargs)
         if settings.current().checked is not self.checked:
             return self.counterpart()(*args, **kwargs)
         if settings.current().exact and not self.exact:
@@ -161,7 +159,7 @@ class Dispatcher(Compiling):
             else:
                 size = size_of(normal)  # the call may change it
                 result = self.function(*args, **kwargs)
-                if not self.refused.untold and not self.refused.everything:
+                if not self.refused.untold:
                     self.leave_to_gate(normal, args, kwargs, size)
             if self.refused.untold:
                 self.went_well(normal)
@@ -176,6 +174,28 @@ class Dispatcher(Compiling):
             finally:
                 self.raw = None
         return self.call_normal(normal)
+
+    def is_left_to_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Is it known that the plain function takes a call, of which profilers see the events?"""
+        normal = self.normalize(args, kwargs)
+        return normal is None or (self.refused.cover(normal) and not self.config().strict)
+
+    def in_frame(self) -> Callable[..., Any]:
+        """What makes a call in a frame that a profiler sees: always the same, as profilers go by the code of frames."""
+        if self.framed is None:
+            with self.lock:
+                if self.framed is None and why_portable():
+                    self.framed = tracing.framed(self.function, self.instance), None
+                elif self.framed is None:
+                    from parakeet_py.llvm.entry.framed_gate import frame_for
+
+                    self.framed = frame_for(self.function, self.instance)
+        framed, gate = self.framed
+        if gate is not None and (self.specializations or self.general):  # where there is machine code, gates know it
+            with self.lock:
+                self.framed = framed, None
+                set_framed(self.instance, gate)
+        return framed  # type: ignore[no-any-return]
 
     def leave_small_calls(self, args: tuple[Any, ...]) -> None:
         """Let an entry stub take calls that are no larger than one that a team leaves to the CPU."""

@@ -374,6 +374,12 @@ def take_log(knowledge: Knowledge) -> Log | DoRest | None:
     return found[1] if found is not None and found[0].knowledge is knowledge else None
 
 
+def has_log(knowledge: Knowledge) -> bool:
+    """Is there such a call?"""
+    found = _pending.log
+    return found is not None and found[0].knowledge is knowledge
+
+
 # ---- the way in ------------------------------------------------------------------------------------------------------
 
 

@@ -64,12 +64,14 @@ class CodeSize:
     added_axes : the places at which indices add axes, for each kind of index that does: {(1,), (0,)} for
         `x[:, None] - y[None]`
     counts : may some loop turn as often as an int says?
+    open_ended : may some loop turn as often as what it computes says?
     """
 
     instructions: tuple[int, ...]
     operators: tuple[int, ...]
     added_axes: frozenset[tuple[int, ...]] = frozenset()
     counts: bool = True
+    open_ended: bool = True
 
     @property
     def total(self) -> int:
@@ -161,12 +163,12 @@ def size_of_code(function: FunctionType) -> CodeSize:
     instructions, operators = [0] * (MAX_DEPTH + 1), [0] * (MAX_DEPTH + 1)
     seen: set[CodeType] = set()
     added_axes: set[tuple[int, ...]] = set()
-    counts = False
+    counts = open_ended = False
 
     def add(code: CodeType, namespace: dict[str, Any], around: int, level: int) -> None:
         if code in seen:
             return
-        nonlocal counts
+        nonlocal counts, open_ended
         seen.add(code)
         listed = list(dis.get_instructions(code))
         added_axes.update(_added_axes(listed))
@@ -174,7 +176,8 @@ def size_of_code(function: FunctionType) -> CodeSize:
             (int(one.argval), one.offset) for one in listed if "JUMP_BACKWARD" in one.opname and one.argval is not None
         ]
         items = {one.offset for one in listed if one.opname in ("FOR_ITER", "SEND")}
-        counts |= not _COUNTING.isdisjoint(code.co_names) or any(head not in items for head, _ in loops)
+        open_ended |= any(head not in items for head, _ in loops)
+        counts |= open_ended or not _COUNTING.isdisjoint(code.co_names)
         for one in listed:
             inside = len({head for head, end in loops if head <= one.offset <= end})
             depth = min(around + inside, MAX_DEPTH)
@@ -188,7 +191,7 @@ def size_of_code(function: FunctionType) -> CodeSize:
                     add(target.__code__, target.__globals__, depth, level + 1)
 
     add(function.__code__, function.__globals__, 0, 0)
-    return CodeSize(tuple(instructions), tuple(operators), frozenset(added_axes), counts)
+    return CodeSize(tuple(instructions), tuple(operators), frozenset(added_axes), counts, open_ended)
 
 
 def _added_axes(listed: Sequence[dis.Instruction]) -> Iterator[tuple[int, ...]]:

@@ -9,6 +9,9 @@ Gates look at what CPython itself keeps: two words in the state of the thread th
 and the names of the tools of `sys.monitoring` in the state of the interpreter. The layouts of both structures are
 CPython's own, so the places are found by the values that stand there. Where they are not found (other implementations;
 tools of `sys.monitoring` where the system has no /proc/self/mem), compiled code does not notice such tools.
+
+The call that such a frame makes must not get another one: `llvm.entry.framed_gate` writes the thread that makes it into
+a word beside these places, which gates take for "not watched", and what takes the call clears it.
 """
 
 from __future__ import annotations
@@ -30,16 +33,20 @@ _WORDS: Final = 64  # of a thread's state, in which its tools are looked for
 _BYTES: Final = 1 << 20  # of the interpreter's state
 
 _nothing = array("Q", [0] * TOOLS)
-# A mask for the address of a thread's state, and what to add to it; where the names of tools are.
-_places = array("Q", [0, _nothing.buffer_info()[0], _nothing.buffer_info()[0]])
+# A mask for the address of a thread's state, and what to add to it; where the names of tools are; the state of a thread
+# whose next call is made in the frame that its profiler sees.
+_places = array("Q", [0, _nothing.buffer_info()[0], _nothing.buffer_info()[0], 0])
+_thread_state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))
+FRAMED: Final = 3  # the place of that word
 _lock = threading.Lock()
 
 
 def places_address() -> int:
-    """Address of three words by which gates find what watches a call.
+    """Address of the words by which gates find what watches a call.
 
     The words that are not 0 while a thread is traced or profiled are two, at the address of its state, masked by the
-    first word, plus the second; those that are not 0 while `sys.monitoring` knows a tool are `TOOLS`, at the third.
+    first word, plus the second; those that are not 0 while `sys.monitoring` knows a tool are `TOOLS`, at the third. The
+    word at `FRAMED` is the state of a thread whose next call is none that a profiler has to see, or 0.
     """
     look()
     return _places.buffer_info()[0]
@@ -57,7 +64,7 @@ def look() -> None:
 
 def _place_in_thread() -> int | None:
     """Where a thread's state has the profiler's object and behind it the tracer's."""
-    state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))()
+    state = _thread_state()
     words = (ctypes.c_uint64 * _WORDS).from_address(state)
 
     profiler, tracer = sys.getprofile(), sys.gettrace()
@@ -80,8 +87,10 @@ def _quiet(*event: Any) -> None:
 if sys.version_info >= (3, 12):
     _MONITORING = sys.monitoring
     _KINDS = range(6)  # tools that can be registered
+    OTHER_TOOLS = range(2, 6)  # than debuggers and coverage tools, which ask for lines
+    events_of, local_events_of = _MONITORING.get_events, _MONITORING.get_local_events
     _DEBUGGERS = (_MONITORING.DEBUGGER_ID, _MONITORING.COVERAGE_ID)
-    _LINES = sum(getattr(_MONITORING.events, name) for name in ("LINE", "INSTRUCTION", "JUMP", "BRANCH"))
+    LINES = sum(getattr(_MONITORING.events, name) for name in ("LINE", "INSTRUCTION", "JUMP", "BRANCH"))
 
     def _place_of_tools() -> int | None:
         """Address of the names of the tools: that of a tool registered for a moment is looked for."""
@@ -117,7 +126,7 @@ if sys.version_info >= (3, 12):
 
     def _asks_for_lines(code: types.CodeType) -> bool:
         return any(
-            kind in _DEBUGGERS or (_MONITORING.get_events(kind) | _MONITORING.get_local_events(kind, code)) & _LINES
+            kind in _DEBUGGERS or (_MONITORING.get_events(kind) | _MONITORING.get_local_events(kind, code)) & LINES
             for kind in _tools()
         )
 
@@ -125,6 +134,9 @@ if sys.version_info >= (3, 12):
         return any(_MONITORING.get_tool(kind) is not None for kind in _KINDS)
 
 else:
+    OTHER_TOOLS = range(0)
+    LINES = 0
+    events_of = local_events_of = None
 
     def _place_of_tools() -> int | None:
         return None
@@ -145,13 +157,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-class _Entering(threading.local):
-    now = False  # the next call is that of a frame made here
-
-
-_entering = _Entering()
-
-
 def is_watched() -> bool:
     """Does this thread run under a tool that asks for events?"""
     return sys.getprofile() is not None or sys.gettrace() is not None or _is_monitored()
@@ -164,24 +169,34 @@ def is_traced(code: types.CodeType) -> bool:
 
 def wants_frame() -> bool:
     """Should a profiler see the call that is being made? Not of the one that a frame made here makes."""
-    return not _entering.now and (sys.getprofile() is not None or _is_monitored())
+    return (sys.getprofile() is not None or _is_monitored()) and _places[FRAMED] != _thread_state()
 
 
 def asks_for_frame() -> bool:
     """`wants_frame`, asked once: the function that asks makes the frame, or is in it."""
-    wanted, _entering.now = wants_frame(), False
+    wanted = wants_frame()
+    if not wanted:
+        go_on(False)
     return wanted
 
 
 def go_on(entering: bool = True) -> None:
     """The next call is part of one that the profiler knows."""
-    _entering.now = entering and (sys.getprofile() is not None or _is_monitored())
+    watched = sys.getprofile() is not None or _is_monitored()
+    if watched:
+        _places[FRAMED] = (_thread_state() or 0) if entering else 0
 
 
-def framed(function: types.FunctionType, target: Callable[..., Any]) -> Callable[..., Any]:
-    """`target`, called in a frame that looks like the function's to a profiler, and is seen by nothing else."""
-    made = hidden(types.FunctionType(_call.__code__, {"__name__": __name__, "target": target, "go_on": go_on}))
+def framed(function: types.FunctionType, target: Callable[..., Any], marks: bool = False) -> Callable[..., Any]:
+    """`target`, called in a frame that looks like the function's to a profiler, and is seen by nothing else.
+
+    `marks`: the target says by itself that gates are not to make another frame.
+    """
     code = function.__code__
+    made = types.FunctionType(
+        (_call_only if marks else _call).__code__, {"__name__": __name__, "target": target, "go_on": go_on}
+    )
+    made = hidden(made)
     made.__code__ = made.__code__.replace(
         co_name=code.co_name,
         co_qualname=code.co_qualname,
@@ -201,3 +216,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
         return target(*args, **kwargs)
     finally:
         go_on(False)
+
+
+def _call_only(*args: Any, **kwargs: Any) -> Any:
+    return target(*args, **kwargs)

@@ -252,6 +252,12 @@ class Compiling(Specializations):
 
         return take_log(self.knowledge)
 
+    def has_left_off(self) -> bool:
+        """Has compiled code given up the present call half-way?"""
+        from parakeet_py.call.handed_back import has_log
+
+        return self.hands_back and has_log(self.knowledge)
+
     @hidden
     def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any:
         """Run a call in the evaluator, which finds out what operations handed back to Python give."""

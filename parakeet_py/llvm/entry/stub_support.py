@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from parakeet_py.base.frames.tracing import TOOLS
+from parakeet_py.base.frames.tracing import FRAMED, TOOLS
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry.boxing_text import ARRAYS
 from parakeet_py.llvm.entry.callable_type import SLOW_OFFSET
@@ -314,6 +314,8 @@ def answer_of(teller: ptr) -> i64:
 # What the function has said under the settings in force, which it has noted in `told`; else it is asked.
 @internal.noinline
 def known_answer(teller: ptr) -> i64:
+    if watched() != 0:
+        return 0
     place = alloca(ptr)
     place.ptr = null
     PyContextVar_Get(settings, null, place)
@@ -322,7 +324,7 @@ def known_answer(teller: ptr) -> i64:
     row = told
     while row.ptr != teller:
         row += 32
-    if (row.ptr[1] != here) | (row.i64[2] != reloads.i64) | (watched() != 0):
+    if (row.ptr[1] != here) | (row.i64[2] != reloads.i64):
         return answer_of(teller)
     return row.i64[3]
 
@@ -396,16 +398,19 @@ WATCHED = Source(
 def PyThreadState_Get() -> ptr: ...
 tools: extern
 
-# Not 0 while a tool asks for events of this thread (see `tracing`).
+# Not 0 while a tool asks for events of this thread, but of a call in a frame that the tool has seen (see `tracing`).
 def watched() -> i64:
-    place = ptr((i64(PyThreadState_Get()) & tools.i64) + tools.i64[1])
+    thread = i64(PyThreadState_Get())
+    place = ptr((thread & tools.i64) + tools.i64[1])
     seen = place.i64 | place.i64[1]
     if MONITORED:
         names = tools.ptr[2]
         seen |= {" | ".join(f"names.i64[{k}]" for k in range(TOOLS))}
+    if seen != 0 and tools.i64[FRAMED] == thread:
+        seen = 0
     return seen
 """,
-    {"MONITORED": sys.version_info >= (3, 12)},
+    {"MONITORED": sys.version_info >= (3, 12), "FRAMED": FRAMED},
 )
 
 CLOCK = Source(

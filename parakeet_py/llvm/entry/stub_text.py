@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from parakeet_py.base.frames.tracing import FRAMED
 from parakeet_py.llvm.entry.stub_arguments import ArgumentWriter
 from parakeet_py.llvm.entry.stub_results import ResultWriter
 from parakeet_py.llvm.runtime import error_state
@@ -167,6 +168,8 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.put(f"store ptr {floor}, ptr {self.at('%ctx', Context.FLOOR)}")
         for pin in self.pins:
             self.increment(pin)
+        self.put(f"%framed = load i64, ptr {self.at(self.external('tools'), 8 * FRAMED)}")
+        self.put(f"store i64 0, ptr {self.at(self.external('tools'), 8 * FRAMED)}")  # calls within this one are seen
         self.keep_contents()
         release = "" if self.restarts else self.releases(release_elements, always_release)
         held_at = self.at("%ctx", Context.THREAD)
@@ -280,8 +283,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.put(f"switch i32 %status, label %error [{cases}]")
             self.begin("again")
             self.put_back()
-            self.give_back()
-            self.miss_if_settled()
+            self.go_on_elsewhere()
             self.begin("error")
         held = self.field("%ctx", Context.STATE)
         same = self.let(f"icmp eq ptr {held}, {self.initial_state()}")
@@ -291,8 +293,7 @@ class _Gate(ArgumentWriter, ResultWriter):
             raised = self.let("call ptr @gate.PyErr_Occurred()")
             self.put(f"br i1 {self.let(f'icmp eq ptr {raised}, null')}, label %told_again, label %raise")
             self.begin("told_again")
-            self.give_back()
-            self.miss_if_settled()
+            self.go_on_elsewhere()
             self.begin("raise")
         self.finish("null")
         self.begin("miss")
@@ -302,6 +303,12 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.leave_to("slow")
         self.lines.append("}")
         return self.head() + self.lines
+
+    def go_on_elsewhere(self) -> None:
+        """Let what comes next take a call that was taken here; a profiler has seen its frame, if it has one."""
+        self.give_back()
+        self.put(f"store i64 %framed, ptr {self.at(self.external('tools'), 8 * FRAMED)}")
+        self.miss_if_settled()
 
     def leave_to(self, cell: str) -> None:
         """Let what a cell names take the call."""

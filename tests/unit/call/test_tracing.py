@@ -8,6 +8,7 @@ import pstats
 import subprocess
 import sys
 import textwrap
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,73 @@ def test_profilers_see_calls_of_compiled_code(warm: bool) -> None:
     with pytest.raises(IndexError) as found:
         third(x, 7)
     assert [entry.name for entry in found.traceback][1:] == ["fails"]
+
+
+def seen_by_profiler(work: Any) -> list[tuple[str, str]]:
+    """The events of a profiler, but those of C functions: what, and the name of the function."""
+    found: list[tuple[str, str]] = []
+
+    def note(frame: Any, event: str, arg: Any) -> None:
+        if not event.startswith("c_"):
+            found.append((event, frame.f_code.co_name))
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return found[:-1] if found and found[-1] == ("return", "seen_by_profiler") else found
+
+
+def test_profilers_see_nothing_of_the_package() -> None:
+    inner = accelerate(with_default)
+
+    def keeps(found: Any, x: Any) -> Any:
+        y = x + 1
+        found.append(inner(x, k=5))  # handed back to Python
+        return y
+
+    fast, third, outer = accelerate(twice), accelerate(fails), accelerate(keeps)
+    x, found = np.arange(4.0), []
+
+    def work() -> None:
+        fast(x)
+        fast(x=x)
+        inner(x)
+        inner(x, k=3)
+        with pytest.raises(IndexError):
+            third(x, 7)
+        outer(found, x)
+
+    def events() -> list[tuple[str, str]]:
+        own = {"twice", "with_default", "fails", "keeps"}
+        calls = seen_by_profiler(work)
+        assert not {name for _, name in calls if name in ("slow", "enter", "_answer", "_call")}
+        return [one for one in calls if one[1] in own]
+
+    for _ in range(8):
+        work()
+    seen_by_profiler(work)  # makes the frames
+    expected = [(event, name) for name in ("twice", "twice", "with_default", "with_default", "fails")
+                for event in ("call", "return")]  # fmt: skip
+    for _ in range(2):
+        seen = events()
+        assert seen[: len(expected)] == expected
+        # (What is handed back runs in a frame of the function's name, too.)
+        assert seen[len(expected)] == ("call", "keeps") and seen[-1] == ("return", "keeps")
+
+
+def test_profilers_see_calls_in_python_once() -> None:
+    for when in ("now", "pays"):
+        runs = accelerate(when=when)(lambda x: eval("x"))
+        for _ in range(4):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                runs(1)
+        for _ in range(2):
+            assert [one for one in seen_by_profiler(lambda f=runs: (f(1), f(2))) if one[1] == "<lambda>"] == [
+                ("call", "<lambda>"), *[("call", "<lambda>"), ("return", "<lambda>")] * 2, ("return", "<lambda>")
+            ]  # fmt: skip
 
 
 def run(script: Path, *command: str, **environment: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.call import floating_warnings
 from parakeet_py.llvm.runtime import error_state
 
 ZEROS, ONES = np.zeros(3), np.ones(3)
@@ -258,3 +259,24 @@ def test_long_loops_are_not_gone_through() -> None:
         warnings.simplefilter("always")
         assert np.isinf(found(x, 200_000_000))
     assert len(caught) == 1
+
+
+@flags
+def test_short_calls_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inverses(x: Any) -> Any:
+        return [1 / one for one in x]
+
+    def until(x: Any) -> Any:
+        while x[0] < 1:
+            x = x + 1 / (x - x)
+        return x
+
+    watched: list[float] = []
+    monkeypatch.setattr(floating_warnings, "_tracer", lambda end: watched.append(end))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for function in (quotient, inverses, until):
+            found: Any = accelerate(function)
+            found(ONES, ZEROS) if function is quotient else found(ZEROS)
+            assert (len(watched) == 1) is (function is until)
+    assert len(caught) == 5
