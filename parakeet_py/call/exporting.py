@@ -1,7 +1,8 @@
 """Exporting a function: its signatures are compiled to run without Python, and handed to `export`.
 
 What Python may have to go on with in a call of this process ends an exported one in an error. So code is made for all
-extents, and checks that fail leave it.
+extents, and checks that fail leave it. Where it is made for a short last axis (`ArraySpec.inner`), code for any other
+follows behind the code of all calls.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from parakeet_py.export.interface import Failure, Specialized
 from parakeet_py.export.library import Exported, Settings, check_settings, write_library
 from parakeet_py.export.targets import check_platform, targets
 from parakeet_py.signature.describe import describe_spec
+from parakeet_py.signature.specs import with_any_extents
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
@@ -54,12 +57,20 @@ def export(
         raise ExportError("nothing is exported without arguments: give those of a call, or of several")
     made: dict[Any, Specialized] = {}
     kernels: dict[str, str] = {}
+    fixed = []
     for args in calls:
         one = _specialized(function, args, config)
-        if one.signature not in made:
-            made[one.signature] = one
-            if ptx is not None and (text := _kernels(ptx, args)):
-                kernels[f"{name}_{len(made)}.ptx"] = text
+        if one.signature in made:
+            continue
+        made[one.signature] = one
+        if any(with_any_extents(spec) != spec for spec in one.signature.params):
+            fixed.append(args)
+        if ptx is not None and (text := _kernels(ptx, args)):
+            kernels[f"{name}_{len(made)}.ptx"] = text
+    for args in fixed:
+        with suppress(ExportError):  # as where a row is taken apart into so many names: that needs its length
+            one = _specialized(function, args, config, any_extents=True)
+            made.setdefault(one.signature, one)
     return write_library(Path(folder), chosen, function, version, [*made.values()], kernels)
 
 
@@ -70,11 +81,14 @@ def _kernels(ptx: Callable[[tuple[Any, ...]], str], args: tuple[Any, ...]) -> st
         raise ExportError(str(error)) from None
 
 
-def _specialized(function: types.FunctionType, args: tuple[Any, ...], config: settings.Config) -> Specialized:
+def _specialized(
+    function: types.FunctionType, args: tuple[Any, ...], config: settings.Config, any_extents: bool = False
+) -> Specialized:
     name = function.__qualname__
+    knowledge = Knowledge(any_extents=any_extents)
     token = own_sorts.set(True)
     try:
-        compiled = compile_alone(function, args, Knowledge(), dataclasses.replace(config, exact=False))
+        compiled = compile_alone(function, args, knowledge, dataclasses.replace(config, exact=False))
     except NeedObservation as need:
         text = f"{name} cannot be exported, as it hands something back to Python: {_place_of(need)}"
         raise ExportError(text) from None

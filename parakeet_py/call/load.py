@@ -49,6 +49,7 @@ from parakeet_py.signature.specs import (
     range_spec,
     signature_of,
     spec_of,
+    with_any_extents,
     with_pairs,
 )
 
@@ -66,12 +67,14 @@ class Knowledge:
     of_signature : further facts, by the specs of the parameters
     observed : result types of operations handed back to Python, by the specs of the parameters and then by place
     continued : places of checks that Python goes on after, by the specs of the parameters
+    any_extents : signatures are for last axes of any extent but 1, also where arguments have short ones
     """
 
-    __slots__ = ("continued", "facts", "observed", "of_signature")
+    __slots__ = ("any_extents", "continued", "facts", "observed", "of_signature")
 
-    def __init__(self, facts: Facts | None = None) -> None:
+    def __init__(self, facts: Facts | None = None, *, any_extents: bool = False) -> None:
         self.facts = facts or Facts()
+        self.any_extents = any_extents
         self.of_signature: dict[tuple[Spec, ...], Facts] = {}
         self.observed: dict[tuple[Spec, ...], dict[tuple[Any, ...], Any]] = {}
         self.continued: dict[tuple[Spec, ...], frozenset[Pos]] = {}
@@ -168,7 +171,8 @@ def call_signature(function: FunctionType, args: Sequence[Any], knowledge: Knowl
     for position, (source, value) in enumerate(hidden):
         if (spec := _chosen_spec(source, value, facts)) is not None:
             overrides[len(args) + position] = spec
-    return signature_of(args, hidden, overrides)
+    made = signature_of(args, hidden, overrides)
+    return replace(made, params=tuple(map(with_any_extents, made.params))) if knowledge.any_extents else made
 
 
 def extended_signature(

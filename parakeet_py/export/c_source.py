@@ -11,7 +11,7 @@ import numpy as np
 
 from parakeet_py.base.types import itemsize
 from parakeet_py.export.c_types import prototype, string
-from parakeet_py.export.interface import Argument, ExportedSignature, Out
+from parakeet_py.export.interface import Argument, ExportedSignature, Out, for_other_extents
 from parakeet_py.export.objects import Names
 from parakeet_py.export.runtime import Threads
 from parakeet_py.export.targets import Target
@@ -69,7 +69,7 @@ def source(
         "};",
         f"PK_API const int {library}_signature_count = SIGNATURES;",
     ]
-    wrappers = [line for one in signatures for line in _wrapper(library, one)]
+    wrappers = [line for one in signatures for line in _wrapper(library, one, for_other_extents(one, signatures))]
     return "\n".join([*lines, types, *tables]) + functions + "\n" + "\n".join([*public, *wrappers]) + "\n"
 
 
@@ -215,8 +215,8 @@ def _by_eight(words: Sequence[str]) -> Iterator[Sequence[str]]:
 # ---- functions -------------------------------------------------------------------------------------------------------
 
 
-def _wrapper(library: str, one: ExportedSignature) -> Iterator[str]:
-    """The function of a signature."""
+def _wrapper(library: str, one: ExportedSignature, otherwise: ExportedSignature | None) -> Iterator[str]:
+    """The function of a signature; `otherwise` is that of calls with other last axes than it is for."""
     yield ""
     yield f"PK_API {prototype(library, one)}"
     yield "{"
@@ -237,12 +237,21 @@ def _wrapper(library: str, one: ExportedSignature) -> Iterator[str]:
         if argument.spec.rank:
             yield f"    memcpy(pk_words + {slot + 2}, {name}->extents, sizeof {name}->extents);"
             yield f"    memcpy(pk_words + {slot + 2 + argument.spec.rank}, {name}->strides, sizeof {name}->strides);"
-    yield f"    int pk_code = {library}_call({one.number}, pk_words, pk_left);"
+    yield f"    int pk_code = {library}_call({_chosen(one, otherwise)}, pk_words, pk_left);"
     yield "    if (pk_code) return pk_code;"
     for out in one.outs:
         yield from _taken(out)
     yield "    return PARAKEET_OK;"
     yield "}"
+
+
+def _chosen(one: ExportedSignature, otherwise: ExportedSignature | None) -> str:
+    """The number of the signature whose code is to run."""
+    if otherwise is None:
+        return str(one.number)
+    short = [(argument.name, argument.spec) for argument in one.given if isinstance(argument.spec, ArraySpec)]
+    fits = (f"{name}->extents[{spec.rank - 1}] == {spec.inner}" for name, spec in short if spec.inner)
+    return f"{' && '.join(fits)} ? {one.number} : {otherwise.number}"
 
 
 def _taken(out: Out) -> Iterator[str]:

@@ -331,7 +331,7 @@ static const char *misfit(int rank, const int64_t *words, const struct array_kin
             return kind->unit[axis] ? "has more or less than one element along an axis that must have one"
                                     : "has one element along an axis that must have more (or none)";
     }
-    if (kind->inner && extents[rank - 1] != kind->inner) return "has another last extent";
+    if (kind->inner && extents[rank - 1] != kind->inner) return "is not of the last extent that this code is for: others have a signature of their own";
     int layout = is_contiguous(rank, extents, strides, kind->size, 0)   ? 'C'
                  : is_contiguous(rank, extents, strides, kind->size, 1) ? 'F'
                  : strides[rank - 1] == kind->size                      ? 'S'

@@ -32,6 +32,7 @@ from parakeet_py.signature.specs import (
     TupleSpec,
     bounds_of,
     leaves,
+    with_any_extents,
 )
 
 LARGEST_BAKED = 1 << 20  # bytes of an array that a library holds
@@ -103,6 +104,27 @@ class ExportedSignature:
     def given(self) -> tuple[Argument, ...]:
         """The arguments that a caller gives."""
         return tuple(one for one in self.arguments if one.baked is None)
+
+    @property
+    def is_for_short_axes(self) -> bool:
+        """Is its code for last axes of so many elements only?"""
+        return any(isinstance(one.spec, ArraySpec) and one.spec.inner for one in self.given)
+
+
+def for_other_extents(one: ExportedSignature, signatures: Sequence[ExportedSignature]) -> ExportedSignature | None:
+    """The signature that calls take whose last axes are not those that this one is for, if there is one."""
+    if not one.is_for_short_axes:
+        return None
+    params = tuple(map(with_any_extents, one.made.signature.params))
+    for other in signatures:
+        same = other.outs == one.outs and [a.slot for a in other.given] == [a.slot for a in one.given]
+        if (
+            same
+            and other.made.signature.params == params
+            and other.made.signature.disjoint == one.made.signature.disjoint
+        ):
+            return other
+    return None
 
 
 def exported(number: int, made: Specialized, parameters: Sequence[str]) -> ExportedSignature:

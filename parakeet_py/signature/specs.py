@@ -24,6 +24,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -231,6 +232,16 @@ class Signature:
     hidden: tuple[HiddenSpec, ...] = ()
     disjoint: bool = True
     pairs: tuple[tuple[int, int], ...] = ()
+
+
+def with_any_extents(spec: Spec) -> Spec:
+    """The spec of arrays whose last axis is of any extent, but for 1."""
+    match spec:
+        case ArraySpec():
+            return replace(spec, inner=0)
+        case TupleSpec(items):
+            return replace(spec, items=tuple(map(with_any_extents, items)))
+    return spec
 
 
 # ---- leaves and slots ------------------------------------------------------------------------------------------------

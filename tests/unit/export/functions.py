@@ -139,3 +139,11 @@ CALLS: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
     ],
     copied: [(np.zeros(5), np.arange(5.0))],
 }
+
+
+def row_sums(a: Any) -> Any:
+    return a.sum(axis=1)
+
+
+def areas(sides: Any) -> Any:
+    return [x * y for x, y in sides]

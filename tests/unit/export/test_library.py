@@ -16,7 +16,7 @@ import pytest
 
 from parakeet_py import accelerate
 from parakeet_py.export import link
-from tests.unit.export.functions import laplace, product, scaled, shared
+from tests.unit.export.functions import areas, laplace, product, row_sums, scaled, shared
 from tests.unit.export.test_modules import load
 
 pytestmark = pytest.mark.skipif(
@@ -164,6 +164,32 @@ int main(void)
     return 0;
 }
 """
+
+
+class Rows(ctypes.Structure):
+    """parakeet_float64_2d, and with an axis less parakeet_float64_1d."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("extents", ctypes.c_int64 * 2), ("strides", ctypes.c_int64 * 2))
+
+
+def test_code_for_short_last_axes_has_code_for_others_behind_it(tmp_path: Path) -> None:
+    """The header's first function takes both, as does the module."""
+    export(row_sums, tmp_path, np.ones((4, 3)), target="x86-64-v2")
+    function, library = load(tmp_path, "row_sums"), ctypes.CDLL(str(tmp_path / "librow_sums.so"))
+    library.row_sums_last_message.restype = ctypes.c_char_p
+    for columns in (3, 2, 7, 0):
+        rows = np.arange(5.0 * columns).reshape(5, columns)
+        assert function(rows).tolist() == row_sums(rows).tolist()
+        one = Rows(rows.ctypes.data, (5, columns), rows.strides)
+        result = (ctypes.c_int64 * 5)()  # data, extent, stride, owner, source
+        assert library.row_sums_1(ctypes.byref(one), result) == 0, library.row_sums_last_message()
+        assert np.ctypeslib.as_array((ctypes.c_double * 5).from_address(result[0])).tolist() == row_sums(rows).tolist()
+        library.row_sums_free(ctypes.c_void_p(result[3]))
+    export(areas, tmp_path, np.ones((4, 2)), target="x86-64-v2")
+    function = load(tmp_path, "areas")
+    assert function(np.ones((3, 2))) == [1.0, 1.0, 1.0]
+    with pytest.raises((TypeError, ValueError)):
+        function(np.ones((3, 3)))
 
 
 def test_arguments_are_checked_and_memory_is_shared(tmp_path: Path) -> None:
