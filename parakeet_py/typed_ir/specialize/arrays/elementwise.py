@@ -137,12 +137,19 @@ def generate(
     return made
 
 
-def elementwise(s: Context, body: Body, args: Sequence[Value]) -> list[Value]:
-    """Apply a scalar function to broadcast arguments; 0-d arrays and scalars give NumPy scalars."""
+def elementwise(s: Context, body: Body, args: Sequence[Value], out: ArrayV | None = None) -> list[Value]:
+    """Apply a scalar function to broadcast arguments; 0-d arrays and scalars give NumPy scalars.
+
+    `out` is the only array that the result is for, where `fit_outputs` has checked it. If it is an argument, too, the
+    result has its shape, and each element comes from that same element of it: the operation can be done in place.
+    """
     arrays = [arg for arg in args if isinstance(arg, ArrayV)]
     if all(array.rank == 0 for array in arrays):
         return [ScalarV(result) for result in body([scalar_operand(s, arg) for arg in args])]
-    extents, nonunit = broadcast_extents(s, arrays, args)
+    if out is not None and any(array.var is out.var for array in arrays):
+        extents, nonunit = out.extents, tuple(out.is_nonunit(axis) for axis in range(out.rank))
+    else:
+        extents, nonunit = broadcast_extents(s, arrays, args)
     order = merged_order(s.builder, arrays, len(extents))
 
     def point(indices: tuple[ir.Var, ...]) -> Sequence[ir.Operand]:

@@ -146,7 +146,7 @@ def call_ufunc(
                 raise s.unsupported(f"Cannot cast ufunc '{ufunc.__name__}' output to {target.dtype}")
         if not fit_outputs(s, values, targets):
             return NeverV()
-        results = elementwise(s, body, values)
+        results = elementwise(s, body, values, targets[0] if len(targets) == 1 else None)
         for target, result in zip(targets, results, strict=True):
             store_array(s, target, result, casting=casting, out=True)
         return targets[0] if len(targets) == 1 else TupleV(tuple(targets))
@@ -166,7 +166,7 @@ def _masked_ufunc(s: Context, body: Body, values: Sequence[Value], out: ArrayV, 
         raise s.hand_back("where= that is no mask")
     if not fit_outputs(s, values, [out], mask):
         return NeverV()
-    store_array(s, out, elementwise(s, body, values)[0], casting=casting, out=True, mask=mask)
+    store_array(s, out, elementwise(s, body, values, out)[0], casting=casting, out=True, mask=mask)
     return out
 
 
