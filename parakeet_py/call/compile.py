@@ -201,8 +201,10 @@ def compile_call(
     continued: frozenset[ssa.Pos] = frozenset()
     if knowledge.continued:  # the code is made anew, as operations have given something else
         continued = knowledge.continued.get(call_signature(function, args, knowledge).params, continued)
+    begun_again: Compiled | None = None  # where nothing is continued
     while True:
         made = _compiled(function, args, knowledge, config, guess, extents, continued, times)
+        begun_again = begun_again if continued else made
         late = places_of_late_checks(made)
         if late <= continued or len(continued) > MOST_CONTINUED or made.specialization.assigns:
             break
@@ -222,8 +224,9 @@ def compile_call(
             raise UnsupportedError.at(made.template, place, f"{what}, where Python could not take the call over")
         return made
     if continued:  # a call is either begun again or continued, whichever check fails
-        made = _compiled(function, args, knowledge, config, guess, extents, frozenset(), times)
-        undone = replace(made, overflows_late=True, kept=None)
+        if begun_again is None or begun_again.signature != made.signature:  # more is known by now
+            begun_again = _compiled(function, args, knowledge, config, guess, extents, frozenset(), times)
+        undone = replace(begun_again, overflows_late=True, kept=None)
     return undone
 
 
