@@ -9,6 +9,7 @@ reached is written next to the coefficients.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
@@ -205,23 +206,31 @@ def table_lines(name: str, numbers: list[float]) -> list[str]:
     return [f'{name} = _numbers("""', *(f"    {row}" for row in rows), '""")']
 
 
-def reciprocals() -> list[str]:
-    """The lines of the table of reciprocals: of the middle of each part, and the logarithm of what they are from."""
+def single(number: Any) -> float:
+    """A number as a float32."""
+    rounded: float = struct.unpack("f", struct.pack("f", float(number)))[0]
+    return rounded
+
+
+def reciprocals(suffix: str, place: int, rounded: Callable[[Any], float]) -> list[str]:
+    """The lines of the tables of reciprocals: of the middle of each part, and the logarithm of what they are from, the
+    first part of which is a multiple of 2**-place."""
 
     def bound(part: int) -> Any:
         away = (part - BEFORE_ONE) / PARTS
         return 1 + (away / 2 if away < 0 else away)
 
-    tables: dict[str, list[float]] = {"RECIPROCAL": [], "RECIPROCAL_LOG": [], "RECIPROCAL_LOG_LOW": []}
+    names = ("RECIPROCAL", "RECIPROCAL_LOG", "RECIPROCAL_LOG_LOW")
+    tables: dict[str, list[float]] = {name + suffix: [] for name in names}
     for part in range(PARTS):
         low, high = bound(part), bound(part + 1)
-        reciprocal = 1.0 if low < 1 < high else float(2 / (low + high))
+        reciprocal = 1.0 if low < 1 < high else rounded(2 / (low + high))
         assert max(abs(low * reciprocal - 1), abs(high * reciprocal - 1)) < REST
         log = -mp.log(mp.mpf(reciprocal))
-        short = mp.nint(log * 2**42) / 2**42
+        short = mp.nint(log * 2**place) / 2**place
         for table, number in zip(tables.values(), (reciprocal, short, log - short), strict=True):
-            table.append(float(number) + 0.0)
-    lines = ["# 1/c for 16 numbers c around 1, and log(c) in two parts, the first a multiple of 2**-42"]
+            table.append(rounded(number) + 0.0)
+    lines = [f"# 1/c for 16 numbers c around 1, and log(c) in two parts, the first a multiple of 2**-{place}"]
     for name, numbers in tables.items():
         lines += [*table_lines(name, numbers), ""]
     return lines
@@ -253,7 +262,7 @@ def main() -> None:
                 low = [float(exact - mp.mpf(c)) for exact, c in zip(found, coefficients, strict=True)]
                 lines += [f"# what rounding took from the first of {name}{suffix}"]
                 lines += [f"{name}_LOW{suffix} = ({', '.join(map(repr, low[: PAIRED[name]]))})", ""]
-    lines += reciprocals()
+    lines += [*reciprocals("", 42, float), *reciprocals("_SINGLE", 16, single)]
     TARGET.write_text("\n".join(lines[:-1]) + "\n")
 
 

@@ -7,8 +7,8 @@ is no such code). In the end everything is right in every lane: infinities, NaN,
 The methods are the classical ones: argument reduction by Cody and Waite with fused multiply-add, minimax polynomials
 (`coefficients`), and a low-order part carried along where the last addition would lose it (P. T. P. Tang's
 and FDLIBM's formulas). Errors stay below 1.2 units in the last place (tanh, exp2, atan, erf: 1.6). A CPU computes
-results of float32 in double, with short polynomials, to 0.7 units; the commonest (exp, log) it computes in float32, as
-a GPU does all.
+results of float32 in double, with short polynomials, to 0.7 units; the commonest (exp, log, pow) it computes in
+float32, as a GPU does all.
 """
 
 from __future__ import annotations
@@ -353,4 +353,4 @@ KERNELS: dict[str, tuple[Kernel, int]] = {
     "tanh": (tanh, 1),
     "fmod": (fmod, 2),
 }
-SINGLE = frozenset({"exp", "log"})  # whose float32 forms compute in float32
+SINGLE = frozenset({"exp", "log", "pow"})  # whose float32 forms compute in float32

@@ -48,9 +48,12 @@ class Lanes:
         return self.of(self.part)
 
     def constant(self, value: float) -> str:
+        return self.spread(self.part, self._rounded_literal(value))
+
+    def _rounded_literal(self, value: float) -> str:
         if not self.double:
             (value,) = struct.unpack("f", struct.pack("f", value))
-        return self.spread(self.part, float_literal(value, self.part))
+        return float_literal(value, self.part)
 
     def bits(self, value: int) -> str:
         return self.spread(self.integers, str(value))
@@ -204,46 +207,59 @@ class Lanes:
         return terms[0]
 
     def lookup(self, name: str, table: Sequence[float], index: str) -> str:
-        """The numbers of a table of 16, by the lowest four bits of `index` (of 64 bits)."""
-        assert len(table) == 16 and self.double
+        """The numbers of a table of 16, by the lowest four bits of `index` (of the integer type)."""
+        assert len(table) == 16
         f, module = self.f, self.f.module
-        numbers = [f"double {float_literal(number, 'double')}" for number in table]
+        numbers = [f"{self.part} {self._rounded_literal(number)}" for number in table]
         if self.count >= 4 and "+avx512f" in module.host.features.split(","):
-            parts = [self._permuted(numbers, index, first) for first in range(0, self.count, 8)]
+            full = 8 if self.double else 16
+            parts = [self._permuted(numbers, index, first) for first in range(0, self.count, full)]
             if len(parts) == 1:
                 return parts[0]
             assert len(parts) == 2
-            places = ", ".join(f"i32 {lane}" for lane in range(16))
-            return f.value(f"shufflevector <8 x double> {parts[0]}, <8 x double> {parts[1]}, <16 x i32> <{places}>")
+            places = ", ".join(f"i32 {lane}" for lane in range(2 * full))
+            few = f"<{full} x {self.part}>"
+            return f.value(f"shufflevector {few} {parts[0]}, {few} {parts[1]}, <{2 * full} x i32> <{places}>")
         symbol = f"@pk.table.{name.lower()}"
         if module.is_new(symbol):
-            module.functions.append(f"{symbol} = private unnamed_addr constant [16 x double] [{', '.join(numbers)}]")
+            kind = f"[16 x {self.part}]"
+            module.functions.append(f"{symbol} = private unnamed_addr constant {kind} [{', '.join(numbers)}]")
         low = self.integer("and", index, self.bits(15))
         result = "poison"
         for lane in range(self.count):
-            one = low if self.count == 1 else f.value(f"extractelement {self.of('i64')} {low}, i64 {lane}")
-            item = f.value(f"load double, ptr {f.value(f'getelementptr double, ptr {symbol}, i64 {one}')}")
+            one = low
+            if self.count > 1:
+                one = f.value(f"extractelement {self.of(self.integers)} {low}, i64 {lane}")
+            place = f.value(f"getelementptr {self.part}, ptr {symbol}, {self.integers} {one}")
+            item = f.value(f"load {self.part}, ptr {place}")
             if self.count == 1:
                 return item
-            result = f.value(f"insertelement {self.kind} {result}, double {item}, i64 {lane}")
+            result = f.value(f"insertelement {self.kind} {result}, {self.part} {item}, i64 {lane}")
         return result
 
     def _permuted(self, numbers: Sequence[str], index: str, first: int) -> str:
-        """`lookup` for at most eight lanes, from lane `first` on: one instruction of AVX-512."""
+        """`lookup` for at most as many lanes as fill a vector, from lane `first` on: one instruction of AVX-512."""
         f = self.f
-        few = min(self.count, 8)
-        if self.count != 8:
-            places = ", ".join(f"i32 {first + lane % few}" for lane in range(8))
-            whole = self.of("i64")
-            index = f.value(f"shufflevector {whole} {index}, {whole} poison, <8 x i32> <{places}>")
-        halves = [f"<8 x double> <{', '.join(numbers[start : start + 8])}>" for start in (0, 8)]
-        kinds = "<8 x double>, <8 x i64>, <8 x double>"
-        function = f.module.declare("<8 x double>", "llvm.x86.avx512.vpermi2var.pd.512", kinds, "")
-        found = f.value(f"call <8 x double> {function}({halves[0]}, <8 x i64> {index}, {halves[1]})")
-        if few == 8:
+        full = 8 if self.double else 16
+        few = min(self.count, full)
+        if self.count != full:
+            places = ", ".join(f"i32 {first + lane % few}" for lane in range(full))
+            whole = self.of(self.integers)
+            index = f.value(f"shufflevector {whole} {index}, {whole} poison, <{full} x i32> <{places}>")
+        kind, wide = f"<{full} x {self.part}>", f"<{full} x {self.integers}>"
+        tables = [f"{kind} <{', '.join(numbers[start : start + full])}>" for start in range(0, 16, full)]
+        if self.double:
+            name = "llvm.x86.avx512.vpermi2var.pd.512"
+            kinds, passed = f"{kind}, {wide}, {kind}", f"{tables[0]}, {wide} {index}, {tables[1]}"
+        else:
+            name = "llvm.x86.avx512.permvar.sf.512"
+            kinds, passed = f"{kind}, {wide}", f"{tables[0]}, {wide} {index}"
+        function = f.module.declare(kind, name, kinds, "")
+        found = f.value(f"call {kind} {function}({passed})")
+        if few == full:
             return found
         places = ", ".join(f"i32 {lane}" for lane in range(few))
-        return f.value(f"shufflevector <8 x double> {found}, <8 x double> poison, <{few} x i32> <{places}>")
+        return f.value(f"shufflevector {kind} {found}, {kind} poison, <{few} x i32> <{places}>")
 
     def round_to_integer(self, value: str) -> tuple[str, str]:
         """The nearest integer of a number far below 2**mantissa, as a float and as the low bits of an integer."""
@@ -252,6 +268,8 @@ class Lanes:
 
     def integer_to_float(self, whole: str) -> str:
         """The float of a small integer."""
+        if not self.double:  # vectors have no instruction for 64 bits, but for AVX-512
+            return self.f.value(f"sitofp {self.of(self.integers)} {whole} to {self.kind}")
         shifted = self.integer("add", whole, self.bits(self.magic_bits))
         return self.sub(self.from_bits(shifted), self.constant(self.magic))
 

@@ -12,6 +12,8 @@ from parakeet_py.llvm.math.lanes import Lanes
 
 # the bits of 1, less 9 2/3 sixteenths of a power of two
 _LEAST_MANTISSA = 0x3FF0000000000000 - (29 << 48) // 3
+_LEAST_MANTISSA_SINGLE = 0x3F800000 - (29 << 19) // 3
+_MODERATE_SINGLE = 80.0
 _MODERATE = 700.0  # powers of e up to which numbers are neither very large nor very small
 
 # less a third of the bits of m: 1/cbrt(m), to 4 per cent
@@ -66,6 +68,8 @@ def power(k: Lanes, x: str, y: str) -> Result:
 
     |x| = 2**n z, and log(z) = log(c) + log(1 + d), where c is one of 16 numbers: 1/c and log(c) are looked up.
     """
+    if not k.double:
+        return _single_power(k, x, y)
     odd = irregular(k, x)
     bits = k.to_bits(x)
     moved = k.integer("sub", bits, k.bits(_LEAST_MANTISSA))
@@ -111,6 +115,45 @@ def power(k: Lanes, x: str, y: str) -> Result:
         tail = k.fma(k.polynomial(table(k, "EXP"), r), k.mul(r, r), total_low)
         value = k.add(total, k.fma(lost, total, tail))
     result = k.times_power_of_two(value, turns, turns_bits)
+    return Result(result, odd, lambda: k.select(odd, pow(k, x, y).value, result))
+
+
+def _single_power(k: Lanes, x: str, y: str) -> Result:
+    """`power` in arithmetic of float32, on twice as many lanes as in doubles: the logarithm is a pair of numbers."""
+    odd = irregular(k, x)
+    bits = k.to_bits(x)
+    moved = k.integer("sub", bits, k.bits(_LEAST_MANTISSA_SINGLE))
+    part = k.integer("lshr", moved, k.bits(k.mantissa - 4))
+    exponent = k.integer("ashr", moved, k.bits(k.mantissa))
+    z = k.from_bits(k.integer("sub", bits, k.integer("shl", exponent, k.bits(k.mantissa))))
+    n = k.integer_to_float(exponent)
+    reciprocal = k.lookup("reciprocal", tables.RECIPROCAL_SINGLE, part)
+    log_c = k.lookup("log", tables.RECIPROCAL_LOG_SINGLE, part)
+    log_c_low = k.lookup("log_low", tables.RECIPROCAL_LOG_LOW_SINGLE, part)
+    one, ln2_high, ln2_low = (k.constant(number) for number in (1.0, *ln2(k)))
+    # d + lost = z/c - 1 exactly, and log(1 + d + lost) = log(1 + d) + lost (1 - d + d*d)
+    quotient, lost = pairs.product(k, z, reciprocal)
+    d = k.sub(quotient, one)
+    slope = k.fma(k.sub(d, one), d, one)
+    minus_half = k.mul(k.constant(-0.5), d)
+    near = k.fma(minus_half, d, d)
+    near_low = k.fma(minus_half, d, k.sub(d, near))
+    log, log_low = pairs.fast_sum(k, k.fma(n, ln2_high, log_c), near)  # of which the first is exact
+    far = k.fma(lost, slope, k.fma(n, ln2_low, log_c_low))
+    cube = k.mul(k.mul(d, d), d)
+    rest = k.fma(cube, k.polynomial(table(k, "LOG_NEAR"), d), near_low)
+    log_low = k.add(far, k.add(rest, log_low))
+    head, rest = pairs.product(k, log, y)
+    rest = k.fma(log_low, y, rest)
+    odd = k.either(odd, k.f.value(f"fcmp uge {k.kind} {k.absolute(head)}, {k.constant(_MODERATE_SINGLE)}"))
+    magic = k.constant(k.magic)
+    shifted = k.fma(head, k.constant(LOG2_E), magic)
+    turns = k.sub(shifted, magic)
+    back = k.neg(turns)
+    head, rest = k.fma(back, ln2_high, head), k.fma(back, ln2_low, rest)
+    r = k.add(head, rest)
+    tail = k.fma(k.polynomial(table(k, "EXP"), r), k.mul(r, r), rest)
+    result = k.times_power_of_two(k.add(one, k.add(head, tail)), turns, k.to_bits(shifted))
     return Result(result, odd, lambda: k.select(odd, pow(k, x, y).value, result))
 
 

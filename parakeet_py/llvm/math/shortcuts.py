@@ -7,8 +7,9 @@ an operation already (`typed_ir/passes/scalar/algebra`); here is the function fo
     define double @pk.power.f64(double %x, double %y)
     define <8 x double> @pk.power.f64x8(<8 x double> %x, <8 x double> %y)
 
-It looks at the exponent of its first lane and at whether the others have the same. The branches are the same at every
-turn of a loop over one exponent, and cost next to nothing beside a load. In lanes with different exponents every lane
+Its vector forms look for such an exponent in any lane. Where there is one, they look at the exponent of the first lane
+and at whether the others have the same. The branches are the same at every turn of a loop over one exponent, and cost
+next to nothing beside a load. In lanes with different exponents every lane
 has what its own exponent asks for, so that the bits do not depend on how a loop was widened.
 """
 
@@ -48,14 +49,22 @@ def _define(module: ModuleText, dtype: str, lanes: int, pow: Pow) -> None:
     k = Lanes(f, lanes, LLVM_TYPE[dtype], dtype == "float32", False)
     x, y = "%x", "%y"
     first = y if lanes == 1 else f.value(f"extractelement {k.kind} {y}, i64 0")
+    mask = k.of("i1")
     if lanes > 1:
-        same, mixed = f.label("same"), f.label("mixed")
+        # all these exponents are powers of two, or 0
+        other, simple, same, mixed = (f.label(stem) for stem in ("other", "simple", "same", "mixed"))
+        candidates = k.is_zero(k.integer("and", k.to_bits(y), k.bits((1 << k.mantissa) - 1)))
+        any_lane = module.declare("i1", f"llvm.vector.reduce.or.v{lanes}i1", mask, "")
+        f.branch_if(f.value(f"call i1 {any_lane}({mask} {candidates})"), simple, other)
+        f.begin(other)
+        with f.inner():
+            f.effect(f"ret {k.kind} {pow(f, [x, y])}")
+        f.begin(simple)
         spread = f.value(f"insertelement {k.kind} poison, {k.part} {first}, i64 0")
         zeros = f"<{lanes} x i32> zeroinitializer"
         spread = f.value(f"shufflevector {k.kind} {spread}, {k.kind} poison, {zeros}")
-        mask = k.of("i1")
-        reduce = module.declare("i1", f"llvm.vector.reduce.and.v{lanes}i1", mask, "")
-        agree = f.value(f"call i1 {reduce}({mask} {k.compare('oeq', y, spread)})")
+        all_lanes = module.declare("i1", f"llvm.vector.reduce.and.v{lanes}i1", mask, "")
+        agree = f.value(f"call i1 {all_lanes}({mask} {k.compare('oeq', y, spread)})")
         f.branch_if(agree, same, mixed)
         f.begin(same)
     for exponent in EXPONENTS:
