@@ -20,7 +20,7 @@ from parakeet_py.export.targets import Target
 from parakeet_py.imp import ir as imp
 from parakeet_py.llvm.codegen import pack
 from parakeet_py.llvm.codegen.module import generate
-from parakeet_py.llvm.engine import compiler
+from parakeet_py.llvm.engine import compiler, late_functions
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.math import forms
 from parakeet_py.llvm.runtime import pairwise_library
@@ -146,6 +146,11 @@ class _Linker:
         options.loop_vectorization = options.slp_vectorization = vectorize
         options.loop_interleaving = options.loop_unrolling = level > 0
         compiler.run_pipeline(module, self.machine, options)
+        if late := late_functions.needed(text):
+            module.link_in(self._parsed(late))
+            inliner = self.llvm.create_new_module_pass_manager()
+            inliner.add_always_inliner_pass()
+            inliner.run(module, self.llvm.create_pass_builder(self.machine, options))
         return module
 
     def add_signature(self, text: str, library: Sequence[str], entry: str, name: str) -> None:

@@ -125,6 +125,10 @@ class ModuleText:
         text = f"declare fastcc {result} {global_name(name)}({parameters}) nounwind"
         self._declarations[name] = text
 
+    def declare_late(self, result: str, name: str, parameters: str, attributes: str) -> None:
+        """Declare a function of `engine.late_functions`, which is there when the passes are through."""
+        self._declarations[name] = f"declare {result} @{name}({parameters}) {attributes}"
+
     def is_new(self, name: str) -> bool:
         """Whether a helper function is asked for the first time (its text then has to be added to `functions`)."""
         if name in self._defined:

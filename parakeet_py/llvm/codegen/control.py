@@ -110,6 +110,8 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
     match rhs:
         case Prim("div", (numerator, Const(value=divisor) as constant)) if out in scope.chained:
             return quotients.divide(f, dtype_of(constant), scope.scalar(numerator), float(divisor.real))
+        case Prim("div", (numerator, by)) if out in scope.steady:
+            return quotients.divide_steadily(f, scope.scalar(numerator), scope.scalar(by))
         case Prim(name, operands):
             values = []
             for operand in operands:
@@ -297,6 +299,7 @@ def _counted(
     grouped = statement.kind in ("vector", "independent", "lanes") and _enter_group(scope, statement.body, properties)
     widened, f.widened = f.widened, statement.kind in ("vector", "lanes")
     scope.chained = quotients.chained(scope, statement) if statement.kind == "serial" else frozenset()
+    scope.steady = quotients.steady(scope, statement) if statement.kind == "vector" and not hints else frozenset()
     emit_block(scope, statement.body)
     f.widened = widened
     if grouped:

@@ -122,6 +122,7 @@ class Scope:
     order: str = "0"
     bits: dict[Var, frozenset[Var]] = field(default_factory=dict)  # single bits, see `loops.hints.is_bit`
     chained: frozenset[Var] = frozenset()  # quotients of the innermost loop, see `loops.quotients`
+    steady: frozenset[Var] = frozenset()  # those of an innermost vector loop by what it does not change
     limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `calls`
     _captures: dict[str, str] = field(default_factory=dict)
 

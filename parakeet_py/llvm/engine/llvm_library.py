@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from parakeet_py.base.errors import CodegenError
+from parakeet_py.llvm.engine import late_functions
 
 __all__ = ["Module", "TargetMachine", "library", "optimize", "text_of"]
 
@@ -47,6 +48,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "VerifyModule": (c_bool, (c_void_p, _TEXT)),
     "SetTarget": (c_int, (c_void_p, c_char_p)),
     "SetDataLayout": (c_int, (c_void_p, c_char_p)),
+    "LinkModules": (c_int, (c_void_p, c_void_p, _TEXT)),
     "DisposeModule": (c_int, (c_void_p,)),
     "PrintModuleToString": (c_int, (c_void_p, _TEXT)),
     "CreatePipelineTuningOptions": (c_void_p, ()),
@@ -58,6 +60,8 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "CreatePassBuilder": (c_void_p, (c_void_p, c_void_p)),
     "DisposePassBuilder": (c_int, (c_void_p,)),
     "buildPerModuleDefaultPipeline": (c_void_p, (c_void_p, c_int)),
+    "CreateNewModulePassManager": (c_void_p, ()),
+    "module_AddAlwaysInlinerPass": (c_int, (c_void_p,)),
     "RunNewModulePassManager": (c_int, (c_void_p, c_void_p, c_void_p)),
     "DisposeNewModulePassManger": (c_int, (c_void_p,)),
     "TargetMachineEmitToMemory": (c_void_p, (c_void_p, c_void_p, c_int, _TEXT)),
@@ -156,6 +160,7 @@ class Module:
     def __init__(self, text: str, machine: TargetMachine) -> None:
         lib, told = library(), _Text()
         self.pointer: int | None = None
+        self.late = late_functions.needed(text)
         self.context = lib.ContextCreate()
         try:
             self.pointer = lib.ParseAssembly(self.context, text.encode(), told._as_parameter_)
@@ -163,7 +168,8 @@ class Module:
             if message or not self.pointer:
                 raise CodegenError(f"LLVM refuses the generated code: {message}")
             lib.SetTarget(self.pointer, text_of("GetProcessTriple").encode())
-            lib.SetDataLayout(self.pointer, machine.data_layout.encode())
+            self.layout = machine.data_layout.encode()
+            lib.SetDataLayout(self.pointer, self.layout)
             wrong = lib.VerifyModule(self.pointer, told._as_parameter_)
             message = told.take()
             if wrong:
@@ -183,6 +189,17 @@ class Module:
             library().DisposeModule(self.pointer)
         library().ContextDispose(self.context)
         self.pointer = None
+
+    def add_late_functions(self) -> None:
+        """Link the functions to it that are to be inlined after all other passes."""
+        lib, told = library(), _Text()
+        other = lib.ParseAssembly(self.context, self.late.encode(), told._as_parameter_)
+        if not other:
+            raise CodegenError(f"LLVM refuses late functions: {told.take()}")
+        lib.SetTarget(other, text_of("GetProcessTriple").encode())
+        lib.SetDataLayout(other, self.layout)
+        if lib.LinkModules(self.pointer, other, told._as_parameter_):  # which disposes of the other one
+            raise CodegenError(f"LLVM does not link late functions: {told.take()}")
 
     def __str__(self) -> str:
         return text_of("PrintModuleToString", self.pointer)
@@ -221,7 +238,8 @@ class TargetMachine:
 
 
 def optimize(module: Module, machine: TargetMachine, level: int, vectorize: bool) -> None:
-    """Run LLVM's default pipeline over a module; no other thread may use the machine meanwhile."""
+    """Run LLVM's default pipeline over a module, then inline its late functions; no other thread may use the machine
+    meanwhile."""
     lib = library()
     options = lib.CreatePipelineTuningOptions()
     lib.PTOSetLoopVectorization(options, vectorize)
@@ -232,6 +250,14 @@ def optimize(module: Module, machine: TargetMachine, level: int, vectorize: bool
     pipeline = lib.buildPerModuleDefaultPipeline(builder, level)
     try:
         lib.RunNewModulePassManager(pipeline, module.pointer, builder)
+        if module.late:
+            module.add_late_functions()
+            inliner = lib.CreateNewModulePassManager()
+            try:
+                lib.module_AddAlwaysInlinerPass(inliner)
+                lib.RunNewModulePassManager(inliner, module.pointer, builder)
+            finally:
+                lib.DisposeNewModulePassManger(inliner)
     finally:
         lib.DisposeNewModulePassManger(pipeline)
         lib.DisposePassBuilder(builder)

@@ -79,6 +79,48 @@ def test_what_is_handed_on_is_divided_exactly(divisor: float) -> None:
             assert quotient == last or (quotient != quotient and last != last)
 
 
+def near_halves(divisor: float, rng: np.random.Generator) -> np.ndarray:
+    """Numbers whose quotients lie as near to the middle between two floats as there are any."""
+    middles = (2 * Fraction(int(m)) + 1 for m in rng.integers(2**52, 2**53, 400))
+    nearest = np.array([float(middle * Fraction(divisor) / 2**54) for middle in middles])
+    return np.concatenate([nearest, np.nextafter(nearest, 0), np.nextafter(nearest, 9e99)])
+
+
+def test_vectors_are_divided_exactly_by_what_does_not_change() -> None:
+    x, out = Var("x", Array("float64", 1, "C")), Var("out", Array("float64", 1, "C"))
+    d, i, n, t, q = Var("d", FLOAT), Var("i", INT), Var("n", INT), Var("t", FLOAT), Var("q", FLOAT)
+    body = block(let(t, Load(x, (i,))), let(q, prim("div", t, d)), ir.Store(out, (i,), q, POS))
+    loop = ir.For(i, const(0), n, const(1), body, "vector")
+    fn = function([x, out, d], [let(n, Dim(x, 0)), loop], roots={x: frozenset({0}), out: frozenset({1})})
+    assert ("@pk.over(" in generate(fn, compiler.host()).text) == compiler.host().fma
+    native, rng = Native(fn), np.random.default_rng(5)
+    odd = [0.0, -0.0, 5e-324, 1e-300, 1.7e308, -1e290, np.inf, np.nan]
+    divisors = [
+        3.0,
+        0.1,
+        1e-25,
+        1.9999999999999998,
+        1.0000000000000002,
+        2.0**100,
+        1e31,
+        -3.0,
+        0.0,
+        np.inf,
+        np.nan,
+        5e-324,
+    ]
+    for divisor in divisors:
+        usual = near_halves(divisor if 0 < divisor < 9e99 else 3.0, rng)
+        for data in (usual, -usual, np.zeros(16), -np.zeros(19), np.append(usual, odd), rng.standard_normal(13)):
+            found = np.empty_like(data)
+            native(data, found, divisor)
+            with np.errstate(all="ignore"):
+                expected = data / divisor
+            numbers = ~np.isnan(expected)
+            assert np.array_equal(np.isnan(found), ~numbers)
+            assert np.array_equal(found[numbers].view(np.int64), expected[numbers].view(np.int64))
+
+
 def test_a_choice_by_a_bit_of_what_it_changes_takes_one_side() -> None:
     state, i, count = ir.Cell("state", INT), Var("i", INT), Var("count", INT)
     s, bit, odd, half, changed, even, result = (Var(name, INT) for name in ("s", "b", "o", "h", "c", "e", "r"))

@@ -13,7 +13,9 @@ Muller, S. K. Raina, Accelerating correctly rounded floating-point division when
 Trans. Computers 53(8), 2004.) Nothing may overflow or become subnormal for that. So the exponent of x is compared with
 bounds, beside the product, and numbers outside of them (and zeros, infinities, NaNs) are divided.
 
-Elsewhere a division is one instruction, which others do not wait for.
+Elsewhere a division is one instruction, which others do not wait for. But vectors of float64 take 16 cycles, in which
+the other units do twenty operations: where a vector loop divides by a number that does not change in it, a call stands
+for the division, which is written out as products once LLVM has made vectors (`engine.late_functions`).
 """
 
 from __future__ import annotations
@@ -25,12 +27,15 @@ from fractions import Fraction
 import numpy as np
 
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, float_literal
+from parakeet_py.llvm.codegen.builder import LLVM_TYPE, PURE, FunctionText, float_literal
 from parakeet_py.llvm.codegen.scope import Scope
+from parakeet_py.llvm.engine.late_functions import DIVISORS, OVER
 from parakeet_py.typed_ir.ir import Cast, Const, Load, Operand, Prim, Var, dtype_of
 
 _PRECISION = {"float64": 53, "float32": 24}
 _EXPONENTS = {"float64": (-700, 900), "float32": (-60, 90)}  # of x; those of y lie within the sixth part
+_BESIDE = 20  # other operations, for each division, that hide how long it takes
+_MOST = 16  # divisions of a loop that are written out
 _UNLIKELY = '!{!"branch_weights", i32 1048575, i32 1}'
 
 
@@ -117,3 +122,58 @@ def divide(f: FunctionText, dtype: str, numerator: str, divisor: float) -> str:
         f.branch(end)
     f.begin(end)
     return f.value(f"phi {kind} [ {first}, %{product} ], [ {second}, %{division} ]")
+
+
+# ---- in vectors ------------------------------------------------------------------------------------------------------
+
+
+def steady(scope: Scope, loop: ir.For) -> frozenset[Var]:
+    """The quotients of a vector loop of float64 by what it does not change, if products are faster."""
+    module = scope.f.module
+    if not module.host.fma or module.host.gpu or module.checks is not None or module.flags:
+        return frozenset()
+    inside = list(ir.walk(loop.body))
+    lets = [one for one in inside if isinstance(one, ir.Let)]
+    made: set[Operand] = {loop.index, *(one.out for one in lets)}
+    found = []
+    for one in lets:
+        match one.rhs:
+            case Prim("div", (numerator, divisor)) if dtype_of(divisor) == "float64" and numerator in made:
+                if divisor not in made and not _is_power_of_two(divisor):
+                    found.append(one.out)
+    if not 0 < len(found) <= _MOST or any(isinstance(one, ir.For | ir.While) for one in inside):
+        return frozenset()
+    others = sum(isinstance(one.rhs, Prim) and dtype_of(one.out) == "float64" for one in lets) - len(found)
+    return frozenset(found) if others <= _BESIDE * len(found) else frozenset()
+
+
+def _is_power_of_two(divisor: Operand) -> bool:
+    """Whether LLVM multiplies by the reciprocal."""
+    return isinstance(divisor, Const) and math.frexp(abs(float(divisor.value.real)))[0] == 0.5
+
+
+def divide_steadily(f: FunctionText, numerator: str, divisor: str) -> str:
+    """The call that stands for a quotient of float64; the reciprocal leaves the loop."""
+    module = f.module
+    least, most = (float_literal(2.0**exponent, "double") for exponent in DIVISORS)
+    inside = f.binary(
+        "and",
+        "i1",
+        f.binary("fcmp oge", "double", divisor, least),
+        f.binary("fcmp ole", "double", divisor, most),
+    )
+    one = float_literal(1.0, "double")
+    reciprocal = f.binary("fdiv", "double", one, f.select(inside, "double", divisor, one))
+    odd = f.select(inside, "i64", "0", "-1")
+    mapping = []
+    full = module.host.vector_bits // 64
+    for lanes in (1, full, *([full // 2] if full > 2 else [])):
+        kind, whole = ("double", "i64") if lanes == 1 else (f"<{lanes} x double>", f"<{lanes} x i64>")
+        name = OVER if lanes == 1 else f"{OVER}.{lanes}"
+        module.declare_late(kind, name, f"{kind}, {kind}, {kind}, {whole}", PURE)
+        if lanes > 1:
+            module.keep(name)
+            mapping.append(f"_ZGV_LLVM_N{lanes}vvvv_{OVER}({name})")
+    group = module.attributes(f'{PURE} "vector-function-abi-variant"="{",".join(mapping)}"')
+    passed = f"double {numerator}, double {divisor}, double {reciprocal}, i64 {odd}"
+    return f.value(f"call double @{OVER}({passed}) {group}")
