@@ -106,7 +106,7 @@ class Expressions(Builder, ABC):
 
     @abstractmethod
     def nested_function(
-        self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]
+        self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...], decorated: bool = False
     ) -> Template: ...
 
     @abstractmethod

@@ -177,11 +177,13 @@ class FunctionBuilder(Statements):
 
     # ---- functions inside it ----------------------------------------------------------------------------------------
 
-    def nested_function(self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...]) -> Template:
+    def nested_function(
+        self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...], decorated: bool = False
+    ) -> Template:
         scope = self.scopes.scope(node)
         captured = tuple(free for free in scope.free if free in self.env)
         recursive = name in captured
-        if recursive and (name in self.rebound or self.loops):  # the name may stand for another function by then
+        if recursive and (decorated or name in self.rebound or self.loops):  # the name stands for another function then
             self.refuse_recursion(name, node)
         captured = tuple(one for one in captured if one != name)
 

@@ -386,7 +386,7 @@ class Statements(Expressions):
     def define(self, node: ast.FunctionDef) -> None:
         self.check_writable(node.name, node)
         decorators = [self.expression(decorator) for decorator in node.decorator_list]
-        template = self.nested_function(node, node.name, self.defaults(node.args))
+        template = self.nested_function(node, node.name, self.defaults(node.args), bool(decorators))
         if not decorators:
             self.env[node.name] = Binding(NOTHING, template=template)
             return

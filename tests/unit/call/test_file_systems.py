@@ -147,7 +147,7 @@ def as_other(work: Callable[[], object]) -> bool:
 
 @as_root
 def test_two_users(place: Path) -> None:
-    """What is root's is trusted by others, if they may read it, and not written to; what is another's is not trusted."""
+    """What is root's is trusted by others, if they may read it, and not written to; what another's is, is not."""
     folder, shared = place / "cache", place / "shared"
     assert not in_child(lambda: call(folder)) and folder.stat().st_mode & 0o777 == 0o700
     assert not in_child(lambda: as_other(lambda: call(folder)))  # it may not look

@@ -130,6 +130,11 @@ REFUSED: dict[str, tuple[str, str]] = {
         "the nested function `g` calls itself",
         "def g(k):",
     ),
+    "def c(g):\n    return lambda k: 2 * g(k)\ndef f(n):\n    @c\n    def g(k):\n"
+    "        return 1 if k < 2 else k * g(k - 1)\n    return g(n)": (
+        "the nested function `g` calls itself",  # as the decorator has made it
+        "def g(k):",
+    ),
     "def f(n):\n    def g(k): return h(k)\n    def h(k): return g(k)\n    return g(n)": (
         "calls itself",
         "g(n)",
