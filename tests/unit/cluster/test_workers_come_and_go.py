@@ -27,6 +27,7 @@ from parakeet_py import accelerate  # noqa: E402
 from parakeet_py.bench.on_dask import functions  # noqa: E402
 from parakeet_py.bench.on_dask.compare import NAMES, arguments  # noqa: E402
 
+WORKERS = 2
 EVERY = os.environ.get("PARAKEET_TEST_KILLS") == "all"
 MOMENTS = (0.2, 0.5, 0.8)  # of the tasks
 SOME = {"softmax": 0.5, "kmeans": 0.8}
@@ -58,10 +59,17 @@ class Watch(SchedulerPlugin):  # type: ignore[misc]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    settings = {"distributed.comm.timeouts.connect": "60s", "distributed.scheduler.allowed-failures": 100}
+    # so long after a worker is lost, the cluster looks whether it is there again and gives its process up if it is not:
+    # with a kill every few seconds, that finds one that has just been killed once more, and nobody starts others
+    settings = {
+        "distributed.deploy.lost-worker-timeout": "1h",
+        "distributed.scheduler.no-workers-timeout": "180s",
+        "distributed.comm.timeouts.connect": "60s",
+        "distributed.scheduler.allowed-failures": 100,
+    }
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made,
+        distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as made,
         distributed.Client(made),
     ):
         made.watch = Watch()
@@ -73,7 +81,7 @@ def workers_that_are_there(cluster: Any) -> set[str]:
     """The addresses of all workers, once one that was killed by the test before is there again."""
     for _ in range(12_000):
         found = set(cluster.scheduler.workers)
-        if found == {nanny.worker_address for nanny in cluster.workers.values()}:
+        if len(found) >= WORKERS and found == {nanny.worker_address for nanny in cluster.workers.values()}:
             return found
         time.sleep(0.01)
     raise AssertionError("a worker that was killed has not come back")
