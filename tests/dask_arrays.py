@@ -16,6 +16,7 @@ import numpy as np
 from parakeet_py import options
 from parakeet_py.base.errors import ClusterWarning, UnsupportedError
 from parakeet_py.cluster import call_settings, stretches
+from parakeet_py.cluster.worker import strips
 from tests.backends import accelerated
 from tests.corpus import Case, Comparison, Difference, Outcome, Program, _same_exception, _scale, leaves_of, outcome
 
@@ -114,14 +115,21 @@ def run_on_dask(program: Program, case: Case, chunking: str) -> Outcome:
     given = args, kwargs  # held, as their ids are keys
     args = tuple(in_chunks(arg, cutting, known) for arg in given[0])
     kwargs = {name: in_chunks(arg, cutting, known) for name, arg in given[1].items()}
+    return called_on_dask(program.function, args, kwargs, 0 if chunking in CUT else call_settings.LEAST)
 
-    least = 0 if chunking in CUT else call_settings.LEAST
+
+def called_on_dask(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], least: int = 0
+) -> Outcome:
+    """What a call with Dask arrays does, computed; arrays of less than `least` bytes are put together where they are
+    needed. Raises `LeftToPython`."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         small = patch.object(call_settings, "LEAST", least)
         cut = patch.object(stretches, "LEAST", 0)
-        with options(strict=True, check=True), dask.config.set(scheduler="sync"), small, cut:
-            result = accelerated(program.function)(*args, **kwargs)
+        rows = patch.multiple(strips, LEAST=0, STRIP=1)
+        with options(strict=True, check=True), dask.config.set(scheduler="sync"), small, cut, rows:
+            result = accelerated(function)(*args, **kwargs)
             for arg in args:  # what has been stored may raise as well
                 computed(arg)
             return computed(result)
@@ -161,10 +169,14 @@ def assert_same_on_dask(program: Program, case: Case, chunking: str) -> None:
     args, kwargs = case.make()
     expected = outcome(program.function, args, kwargs)
     actual = run_on_dask(program, case, chunking)
+    assert_alike(expected, actual, program.ulp, max(program.sums, program.regrouped, 16))
+
+
+def assert_alike(expected: Outcome, actual: Outcome, ulp: float, grouped: float) -> None:
+    """Raise `Difference` unless a call on Dask did what plain Python does, with sums of floats in other groups."""
     _same_exception(expected.exception, actual.exception, False)
-    grouped = max(program.sums, program.regrouped, 16)
     slack = grouped * _scale(expected)
-    compare = Comparison(program.ulp, slack if np.isfinite(slack) else 0.0, False)
+    compare = Comparison(ulp, slack if np.isfinite(slack) else 0.0, False)
     if expected.exception is None:
         for position, (want, got) in enumerate(zip(expected.args, actual.args, strict=True)):
             compare.value(alike(want, got), got, f"argument {position}")

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from dask._task_spec import DataNode, Task, TaskRef
 
+from parakeet_py.cluster.worker import lines
 from parakeet_py.cluster.worker import tasks as worker
 from parakeet_py.cluster.worker.given_up import passed_on, tried
 from parakeet_py.cluster.worker.kernel import Kernel
@@ -274,8 +275,8 @@ class _Fusion:
         )
         refs = map(TaskRef, given)
         if len(outs) > 1:
-            return Task(key, worker.several_in_turn, steps, tuple(places[out].place for out in outs), *refs)
-        return Task(key, worker.in_turn, steps, *refs)
+            return Task(key, lines.several_in_turn, steps, tuple(places[out].place for out in outs), *refs)
+        return Task(key, lines.in_turn, steps, *refs)
 
 
 _ITEMS = frozenset((worker.take,))

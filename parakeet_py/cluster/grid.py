@@ -214,7 +214,8 @@ def boundaries(
     for axis, extent in enumerate(space.extents):
         offers = [inner for _, inner in sorted(candidates.get(axis, ()), key=lambda one: -one[0])]
         if axis in candidates and not hinted and extent in hints:
-            offers, hinted = [[*hints[extent]]], True
+            inner = sorted({at for at in hints[extent] if 0 < at < extent})
+            offers, hinted = [inner] if inner else [], True
         chosen: list[int] = []
         for inner in offers:
             chosen = _merged(chosen, inner, extent)

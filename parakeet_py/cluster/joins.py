@@ -45,7 +45,9 @@ class Joins:
         op = region.op
         self.reduces = isinstance(op, ir.Reduce) and any(axis >= len(op.extents) for axis in cut)
         self.scans = isinstance(op, ir.Scan) and op.axis in cut
-        self.takes_tuples = self.scans or (self.reduces and len(region.outs) > 1)
+        self.takes_tuples = (self.scans and (part is None or part.totals is None)) or (
+            self.reduces and len(region.outs) > 1
+        )
 
     def results(self, blocks: Blocks) -> list[Any]:
         """The values of the region's results."""
@@ -54,7 +56,7 @@ class Joins:
                 return self._combined(len(kept), blocks)
             case ir.Reduce(extents=kept):
                 return self._side_by_side(blocks, len(kept))
-            case ir.Scan(axis=axis) if self.scans:
+            case ir.Scan(axis=axis) if self.scans and (self.part is None or self.part.totals is None):
                 return self._scanned(axis, blocks)
             case ir.Compress():
                 return self._compressed(blocks)
@@ -72,7 +74,7 @@ class Joins:
     def _root(self, out: Var, rank: int, keys: Mapping[Place, Hashable]) -> LazyArray:
         assert isinstance(out.type, Array)
         root = Root(self.extents[:rank], out.type.dtype, itemsize(out.type.dtype), self._chunks(rank))
-        root.keys.update(keys)
+        root.keys.update((place, key) for place, key in keys.items() if key is not None)
         return LazyArray.of(root)
 
     @staticmethod
@@ -136,6 +138,21 @@ class Joins:
                     for number in range(len(outs))
                 ]
         return self._side_by_side(several, kept)
+
+    def befores(self, totals: Sequence[Hashable]) -> list[Hashable]:
+        """What comes before each block of a line but the first, from what blocks add up to."""
+        assert self.part is not None and self.part.combine is not None
+        _, kernel_key = self.call.kernel(self.part.combine, True)
+        prefix = self.graph.prefix("before")
+        found: list[Hashable] = []
+        for number in range(1, len(totals) + 1):
+            first = (number - 1) // SPLIT_EVERY * SPLIT_EVERY
+            parts = [*found[first - 1 : first], *totals[first:number]]
+            if len(parts) > 1:
+                refs = map(TaskRef, parts)
+                parts = [self.graph.add((prefix, number), tasks.combined, TaskRef(kernel_key), *refs, nbytes=16)]
+            found += parts
+        return found
 
     def _scanned(self, axis: int, blocks: Blocks) -> list[Any]:
         part, count = self.part, len(self.region.outs)

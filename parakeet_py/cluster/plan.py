@@ -19,6 +19,7 @@ from parakeet_py.hybrid.residency.windows import spread
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.print import lines_of
+from parakeet_py.typed_ir.rewrite import free_in_op
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.plan.compiled import Compiled
@@ -38,6 +39,7 @@ class ClusterPlan:
     def __init__(self, compiled: Compiled) -> None:
         function, self.routines = as_calls(compiled.typed, team=True)
         self.function, self.sites, self.first = cut_regions(function)
+        self._used = _used(function)
         self.config = compiled.config
         self.identity = identity_of(compiled.typed, self.config)
         self.name, self.filename = compiled.typed.name, compiled.function.__code__.co_filename
@@ -57,7 +59,8 @@ class ClusterPlan:
         with self._lock:
             if key not in self._parts:
                 assert isinstance(region.op, ir.PARALLEL)
-                self._parts[key] = block_part(region.op, region.outs, region.line, region.name, cut, private)
+                unused = frozenset(number for number, out in enumerate(region.outs) if out not in self._used)
+                self._parts[key] = block_part(region.op, region.outs, region.line, region.name, cut, private, unused)
                 self._kept.append(region)
             return self._parts[key]
 
@@ -83,6 +86,16 @@ class ClusterPlan:
                 kernel = Kernel(chosen, self.config, together, identity)
                 self._kernels[key] = kernel, f"{function.name}-code-{identity}"
             return self._kernels[key]
+
+
+def _used(function: ir.Function) -> set[ir.Operand]:
+    """What statements of a function read, at all depths, or what blocks and it give."""
+    found: set[ir.Operand] = set(function.body.results)
+    for let in function.statements():
+        found.update(free_in_op(let.op))
+        for block in ir.blocks_of(let.op):
+            found.update(block.results)
+    return found
 
 
 # a variable, or what is quoted, where nothing is one; numbers begin with a digit

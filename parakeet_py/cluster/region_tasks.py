@@ -22,11 +22,12 @@ from typing import Any
 from dask._task_spec import TaskRef
 
 from parakeet_py.base.gc_pause import put_off
-from parakeet_py.base.types import Array, itemsize
+from parakeet_py.base.types import Array, Scalar, itemsize
 from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Place, Root, box_of
 from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
 from parakeet_py.cluster.grid import Shaped, Space, Target, boundaries, targets_of
 from parakeet_py.cluster.joins import Joins
+from parakeet_py.cluster.part_arguments import copy_of_target, rows_of
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
 from parakeet_py.cluster.stores import Stores
@@ -90,7 +91,7 @@ class RegionTasks:
         self.windows = Windows(self.graph)
         self.axes: list[list[int]] = []
         self.cut: tuple[int, ...] = ()
-        self.private = False
+        self.private, self.unused = False, frozenset[int]()
         self._deps: dict[tuple[int, int], tuple[int, ...]] = {}
         self._spans: dict[Any, tuple[int, int] | None] = {}
 
@@ -108,14 +109,15 @@ class RegionTasks:
         op, region = self.region.op, self.region
         if isinstance(op, ir.PARALLEL):
             part = self.call.part(region, self.cut, self.private)
-            function, filled = part.function, part.filled
+            function, filled, self.unused = part.function, part.filled, part.unused
             free = function.params[len(self.cut) + len(self.extents) + len(filled) :]
         else:
             part, function, filled, free = None, region.whole, (), region.whole.params
         self.joins = Joins(self.call, region, part, self.axes, self.extents, self.cut)
         stores = Stores(self, targets)
         with put_off():
-            blocks = self._tasks(function, filled, free, stores)
+            before = {} if part is None or part.totals is None else self._before(part.totals, free[:-1], stores)
+            blocks = self._tasks(function, filled, free, stores, before=before)
         results = self.joins.private(self.values, blocks) if self.private else self.joins.results(blocks)
         if isinstance(op, ir.Map) and not op.body.statements and op.body.results == op.indices[-1:]:
             results[0].root.is_index = True
@@ -234,11 +236,18 @@ class RegionTasks:
     # ---- tasks -------------------------------------------------------------------------------------------------------
 
     def _tasks(
-        self, function: Function, filled: tuple[str, ...], free: Sequence[Var], stores: Stores
+        self,
+        function: Function,
+        filled: tuple[str, ...],
+        free: Sequence[Var],
+        stores: Stores,
+        places: Sequence[Place] | None = None,
+        before: Mapping[Place, Hashable] | None = None,
     ) -> dict[Place, list[Hashable]]:
-        """A task for each block; gives the keys of what it fills and of its results."""
+        """A task for each block, or for some; gives the keys of what it fills and of its results. `before`: what comes
+        before blocks of a scan, which is the last argument then."""
         names = self.region.args
-        assert len(names) == len(free)
+        assert len(names) == len(free) - bool(before)
         roots = list({id(array.root): array.root for _, array in (*self.reads, *self.writes)}.values())
         numbers = {id(root): number for number, root in enumerate(roots)}
         snapshots = [stores.snapshot(root) for root in roots]
@@ -246,38 +255,50 @@ class RegionTasks:
         kernel, kernel_key = self.call.kernel(function, self._apart(stores))
         lazy = [value for var in names if isinstance(value := self.values[var], LazyScalar)]
         scalars = list(dict.fromkeys(value.key for value in lazy))  # the first values of every task
-        common = Arguments(filled, tuple(self._slot(var, numbers, scalars) for var in names))
+        copied = copy_of_target(self, len(roots))
+        slots = tuple(copied[1] if copied and var is copied[0] else self._slot(var, numbers, scalars) for var in names)
+        common = Arguments(filled, slots, rows_of(self, roots))
         prefix = self.graph.prefix(type(self.region.op).__name__.lower())
         count = len(filled) + len(function.body.results) + sum(id(root) in stores.roots for root in roots)
+        count += copied is not None
         made: dict[Place, list[Hashable]] = {}
+        unused, initial = self.unused, getattr(self.region.op, "inits", (None,))[0] if before else None
         together, raises, gives_up = kernel.together, may_fail(function.body), may_give_up(function)
-        for place in itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)):
+        for place in itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)) if places is None else places:
             inputs = TaskInputs()
             for scalar in scalars:
                 inputs.place(scalar)
+            own = common
+            if before:
+                assert isinstance(initial, ir.Const)
+                at = inputs.place(before[place]) if place in before else -1
+                own = common._replace(free=(*slots, ScalarSlot(initial.value, at)))
             bounds = box_of(self.axes, place)
             specs = [
                 self._window(inputs, snapshot, stores, place, together, layouts, number)
                 for number, snapshot in enumerate(snapshots)
             ]
+            if copied is not None:
+                specs.append(copied[2])
             los = tuple([bounds[axis][0] for axis in self.cut])
             counts = tuple([hi - lo for lo, hi in bounds])
             key: Hashable = (prefix, *place) if place else (prefix,)
             code = TaskRef(kernel_key)
             nbytes = self._bytes(function, filled, counts, specs)
             stretches = () if together else stretches_of(self, snapshots, place, specs, layouts)
-            given = common, los, counts, tuple(specs), stretches, *inputs.refs()
+            given = own, los, counts, tuple(specs), stretches, *inputs.refs()
             self.graph.add(key, tasks.run_part, code, *given, gives_up=gives_up, nbytes=nbytes)
             if isinstance(self.region.op, ir.Map) and nbytes <= SMALL_VALUE:
                 self.graph.trivial.add(key)
             if raises:
                 self.call.may_raise.append(key)
             keys = self._several(key, prefix, place, count, nbytes)
-            stored = [(root, spec) for root, spec in zip(roots, specs, strict=True) if spec.written]
+            stored = [(root, spec) for root, spec in zip(roots, specs, strict=False) if spec.written]
             split = count - len(stored)
-            for (root, spec), own in zip(stored, keys[split:], strict=True):
-                stores.made(root, place, spec.box, own)
-            made[place] = keys[:split]
+            for (root, spec), made_key in zip(stored, keys[split:], strict=True):
+                stores.made(root, place, spec.box, made_key)
+            own_keys = iter(keys[:split])
+            made[place] = [None if number in unused else next(own_keys) for number in range(split + len(unused))]
         stores.finish()
         return made
 
@@ -289,12 +310,17 @@ class RegionTasks:
         if not isinstance(op, ir.PARALLEL):
             return LARGE_VALUE
         size = sum(itemsize(spec.dtype) * volume(spec.box) for spec in specs if spec.written)
-        if self.private:
-            assert isinstance(op, ir.Scatter)
-            return size + self.arrays[op.target].root.nbytes
-        shape = counts[: len(op.extents)] if isinstance(op, ir.Reduce) else counts
+        shape = () if self.private else counts[: len(op.extents)] if isinstance(op, ir.Reduce) else counts
+        if not filled and all(isinstance(result.type, Scalar) for result in function.body.results):
+            shape = ()
         each = sum(map(itemsize, filled)) + sum(itemsize(dtype_of(result)) for result in function.body.results)
         return size + each * math.prod(shape)
+
+    def _before(self, totals: Function, free: Sequence[Var], stores: Stores) -> dict[Place, Hashable]:
+        """What comes before each block of a scan but the first."""
+        places = list(itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)))
+        found = self._tasks(totals, (), free, stores, places[:-1])
+        return dict(zip(places[1:], self.joins.befores([key for (key,) in found.values()]), strict=True))
 
     def _several(self, key: Hashable, prefix: str, place: Place, count: int, nbytes: int) -> list[Hashable]:
         """The keys of each of a task's results."""

@@ -58,8 +58,8 @@ def run_sort(call: PlannedCall, name: str, line: int, arrays: Sequence[LazyArray
     before = len(call.graph.tasks)
     windows = Windows(call.graph)
     (first, _), (along, _) = lines.axes
-    inner = lines.root.bounds[along]
-    outer = lines.root.bounds[first] if first >= 0 else [0, 1]
+    inner = _apart(lines.root.bounds[along])
+    outer = _apart(lines.root.bounds[first]) if first >= 0 else [0, 1]
     count = lines.shape[0]
     if len(inner) > 2 and count >= len(inner) - 1:
         outer, inner = [count * at // (len(inner) - 1) for at in range(len(inner))], [0, lines.shape[1]]
@@ -72,6 +72,12 @@ def run_sort(call: PlannedCall, name: str, line: int, arrays: Sequence[LazyArray
     blocks = tuple(len(extents) for extents in made.chunks or ())
     _store(call, target, made)
     call.told(RegionReport(name, line, blocks, join, len(call.graph.tasks) - before, windows.moved))
+
+
+def _apart(bounds: Sequence[int]) -> list[int]:
+    """Boundaries of chunks without empty ones, unless there is nothing else."""
+    found = sorted({*bounds})
+    return found if len(found) > 1 else [*found, *found]
 
 
 def _store(call: PlannedCall, target: LazyArray, made: Root) -> None:

@@ -50,14 +50,15 @@ class Piece(NamedTuple):
 
 
 class WindowSpec(NamedTuple):
-    """A window of one task: its box, where elements come from, whether the part stores into it, and a box of elements
-    that are not needed, as the part stores into all of them and reads none."""
+    """A window of one task: its box, where elements come from, whether the part stores into it, a box of elements that
+    are not needed, as the part stores into all of them and reads none, and what it is filled with at first."""
 
     dtype: str
     box: Box
     pieces: tuple[Piece, ...]
     written: bool
     skipped: Box | None = None
+    fill: Any = None
 
 
 class MachineArray:
@@ -95,6 +96,8 @@ def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> n
             return found
         return np.array(found, order="C")
     made = empty([hi - lo for lo, hi in box], spec.dtype)
+    if spec.fill is not None:
+        made.fill(spec.fill)
     for place, whole, at in spec.pieces:
         origin = [a - lo for a, (lo, _) in zip(at, whole, strict=True)]
         for inner in (whole,) if spec.skipped is None else _without(whole, spec.skipped):

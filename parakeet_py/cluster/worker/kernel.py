@@ -19,7 +19,7 @@ from parakeet_py.base.config import Config
 from parakeet_py.base.config import current as settings
 from parakeet_py.base.errors import ParakeetError, UnsupportedError
 from parakeet_py.cluster.worker import resident
-from parakeet_py.hybrid.plan.host_parts import HostPart, MachineCode
+from parakeet_py.hybrid.plan.host_parts import HostPart, MachineCode, PreparedCall
 from parakeet_py.llvm.engine import disk_cache
 from parakeet_py.typed_ir.ir import Function
 
@@ -121,6 +121,10 @@ class Kernel:
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return "parakeet_py kernel", self.identity
+
+    def prepared(self, arguments: Sequence[Any]) -> PreparedCall:
+        """A call that can be made again with some arguments moved."""
+        return PreparedCall(self.native(), arguments, threads_here())
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         return self.native()(arguments, threads_here(), taken_over=True)

@@ -22,10 +22,19 @@ from parakeet_py.hybrid.plan.host_memory import empty
 
 
 class Arguments(NamedTuple):
-    """What all tasks of a region have alike: how many arrays are filled, and the arguments after these."""
+    """What all tasks of a region have alike.
+
+    Attributes
+    ----------
+    filled : the dtypes of the arrays that a part fills
+    free : its arguments after these
+    rows : if a part can be run on some rows of its block: of each window the least and the greatest row, counted from
+        the row of the index space, that is touched along the first axis of the array; None if that is not all
+    """
 
     filled: tuple[str, ...]
     free: tuple[Any, ...]
+    rows: tuple[tuple[int, int] | None, ...] | None = None
 
 
 class Value(NamedTuple):
@@ -33,33 +42,6 @@ class Value(NamedTuple):
 
     place: int
     item: int = -1
-
-
-def in_turn(steps: tuple[tuple[Any, tuple[Any, ...]], ...], *given: Any) -> Any:
-    """Several tasks, which read what is given or what those before them have made; gives what the last one makes."""
-    return several_in_turn(steps, (len(given) + len(steps) - 1,), *given)[0]
-
-
-def several_in_turn(
-    steps: tuple[tuple[Any, tuple[Any, ...]], ...], wanted: tuple[int, ...], *given: Any
-) -> tuple[Any, ...]:
-    """Several tasks, which read what is given or what those before them have made; gives the values at some places."""
-    values = list(given)
-    last: dict[int, int] = {}
-    for number, (_, args) in enumerate(steps):
-        last |= {arg.place: number for arg in args if type(arg) is Value}
-    last |= dict.fromkeys(wanted, len(steps))
-    for number, (function, args) in enumerate(steps):
-        own = [
-            (values[arg.place] if arg.item < 0 else values[arg.place][arg.item]) if type(arg) is Value else arg
-            for arg in args
-        ]
-        values.append(function(*own))
-        del own
-        for arg in args:
-            if type(arg) is Value and last[arg.place] == number:
-                values[arg.place] = None  # nothing else holds it
-    return tuple(values[place] for place in wanted)
 
 
 class Stretch(NamedTuple):
@@ -97,7 +79,7 @@ def run_part(
     filled = [empty(counts, dtype) for dtype in common.filled]
     results: list[Any] = []
     if not stretches:
-        free = _free(common, windows, buffers, values)
+        free = free_arguments(common.free, windows, buffers, values)
         results = kernel([*los, *counts, *filled, *free])
     for first, last, own in stretches:
         specs = [spec if mine is None else mine for spec, mine in zip(windows, own, strict=True)]
@@ -106,22 +88,26 @@ def run_part(
             for buffer, mine in zip(buffers, own, strict=True)
         ]
         some = [array[first:last] for array in filled]
-        free = _free(common, specs, held, values)
+        free = free_arguments(common.free, specs, held, values)
         kernel([los[0] + first, *los[1:], last - first, *counts[1:], *some, *free])
     stored = [buffer for buffer, spec in zip(buffers, windows, strict=True) if spec.written]
     found = [*filled, *results, *stored]
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _free(common: Arguments, windows: Sequence[WindowSpec], buffers: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """The arguments of a part after its block and what it fills."""
+def free_arguments(
+    slots: Sequence[Any], windows: Sequence[WindowSpec], buffers: Sequence[Any], values: Sequence[Any]
+) -> list[Any]:
+    """The arguments of a part after its block and what it fills; None where there is no slot."""
     return [
         machine_view(slot, windows, buffers)
         if isinstance(slot, ViewSlot)
+        else None
+        if slot is None
         else values[slot.place]
         if slot.place >= 0
         else slot[0]
-        for slot in common.free
+        for slot in slots
     ]
 
 

@@ -12,7 +12,7 @@ operator takes from outside, whose indices stay those of the whole:
 | Scan | scanned block, and its totals if the scanned axis is cut | `after` takes in the totals of the blocks before |
 | Compress | count, and what is kept | one after the other |
 | Scatter | stores | side by side |
-| Scatter, `private` | a copy of the target that began with the identity | `combine`, the target last |
+| Scatter, `private` | stores, into a copy of the target that began with the identity | `combine`, the target last |
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import COMPLEX, FLOATS, PYINT, Array, Scalar
+from parakeet_py.base.types import BOOL, COMPLEX, FLOATS, PYINT, Array, Scalar
 from parakeet_py.frontend.ssa import Pos
 from parakeet_py.hybrid.partition.part_functions import applied, combine_function, fresh_lambda, identity_of, standalone
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Const, Function, Lambda, Operand, Prim, Var, dtype_of
 from parakeet_py.typed_ir.rewrite import free_in_op, fresh_copy
 from parakeet_py.typed_ir.writer import Writer
+
+_CHEAP = 4  # statements of contributions that are made twice
 
 Space = ir.Map | ir.Reduce | ir.Scan | ir.Compress | ir.Scatter
 
@@ -41,6 +43,9 @@ class BlockPart:
     function : (*los of the cut axes, *counts, *filled, *free) -> results
     filled : the dtypes of the arrays that it is given to fill, whose extents are the counts
     combine : joins two partial results, if there are any
+    totals : of an inclusive scan of one line whose contributions cost little: (*los, *counts, *free) -> what a block
+        adds up to; the function takes what comes before a block as its last argument, and gives the array alone
+    unused : numbers of outs of the operator that the function does not give
     after : of a scan that is cut along its axis: (*counts, *totals before, *scanned, *filled) fills arrays with what is
         scanned, the totals taken in
     """
@@ -49,6 +54,8 @@ class BlockPart:
     filled: tuple[str, ...] = ()
     combine: Function | None = None
     after: Function | None = None
+    totals: Function | None = None
+    unused: frozenset[int] = frozenset()
 
 
 def space_of(op: Space) -> tuple[tuple[Var, ...], tuple[Operand, ...]]:
@@ -85,7 +92,13 @@ def private_identity(combine: Lambda) -> Const | None:
 
 
 def block_part(
-    op: Space, outs: tuple[Var, ...], line: int, name: str, cut: Sequence[int], private: bool = False
+    op: Space,
+    outs: tuple[Var, ...],
+    line: int,
+    name: str,
+    cut: Sequence[int],
+    private: bool = False,
+    unused: frozenset[int] = frozenset(),
 ) -> BlockPart:
     """The part of an operator over blocks that are cut along some axes.
 
@@ -93,13 +106,23 @@ def block_part(
     ----------
     outs : of the operator
     cut : axes of its index space (of a Reduce, kept axes come first)
-    private : of a Scatter: parts have copies of the target
+    private : of a Scatter: parts are given copies of the target
+    unused : numbers of outs that nothing reads, which a Reduce along axes that are not cut need not give
     """
-    return _Maker(op, outs, Pos(line, 0, line, 0), name, tuple(cut)).made(private)
+    return _Maker(op, outs, Pos(line, 0, line, 0), name, tuple(cut), unused).made(private)
 
 
 class _Maker:
-    def __init__(self, op: Space, outs: tuple[Var, ...], pos: Pos, name: str, cut: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        op: Space,
+        outs: tuple[Var, ...],
+        pos: Pos,
+        name: str,
+        cut: tuple[int, ...],
+        unused: frozenset[int] = frozenset(),
+    ) -> None:
+        self.unused = unused
         self.op, self.outs, self.pos, self.name, self.cut = op, outs, pos, name, cut
         self.indices, _ = space_of(op)
         self.free = tuple(free_in_op(op))
@@ -113,10 +136,15 @@ class _Maker:
                 filled = tuple(Var(out.name, out.type) for out in self.outs)
                 self._map(w, filled)
                 return BlockPart(self._function(w, filled, ()), tuple(map(dtype_of, filled)))
+            case ir.Reduce() if self.unused and all(axis < len(op.extents) for axis in self.cut):
+                given = tuple(out for number, out in enumerate(self._emit(w)) if number not in self.unused)
+                return BlockPart(self._function(w, (), given), unused=self.unused)
             case ir.Reduce():
                 function = self._function(w, (), self._emit(w))
                 kinds = [result.type for result in function.body.results]
                 return BlockPart(function, combine=combine_function(op.combine, kinds, self.name))
+            case ir.Scan() if self.cut and _starts_anywhere(op):
+                return self._from_before(w, op)
             case ir.Scan() if op.axis in self.cut:
                 outs = self._emit(w)
                 totals = self._totals(w, op, outs)
@@ -126,17 +154,9 @@ class _Maker:
             case ir.Scan() | ir.Compress():
                 return BlockPart(self._function(w, (), self._emit(w)))
             case ir.Scatter() if private:
-                identity = private_identity(op.combine)
-                assert identity is not None
-                extents = [w.dim(op.target, axis) for axis in range(_rank(op.target))]
-                copy = w.map1(extents, lambda v, *point: identity, title=op.target.name)
-                restricted = self._restricted()
-                assert isinstance(restricted, ir.Scatter)
-                w.let(replace(restricted, target=copy))
+                w.let(self._restricted())
                 kind = Array(dtype_of(op.target), _rank(op.target))
-                return BlockPart(
-                    self._function(w, (), (copy,)), combine=combine_function(op.combine, [kind], self.name)
-                )
+                return BlockPart(self._function(w, (), ()), combine=combine_function(op.combine, [kind], self.name))
             case ir.Scatter():
                 w.let(self._restricted())
                 return BlockPart(self._function(w, (), ()))
@@ -189,6 +209,31 @@ class _Maker:
             inner.store(array, list(op.indices), value)
         w.let(ir.Map(op.extents, op.indices, inner.block()))
 
+    def _from_before(self, w: Writer, op: ir.Scan) -> BlockPart:
+        """A scan of one line in two passes: what blocks add up to, then each block from what comes before it."""
+        kind = Scalar(dtype_of(op.inits[0]))
+        before, (out,) = Var("before", kind), self.outs
+        restricted, inner = self._restricted(), Writer(self.pos)
+        assert isinstance(restricted, ir.Scan)
+        inner.statements += restricted.body.statements
+        (own,) = restricted.body.results
+        (joined,) = applied(inner, op.combine, [before, own])
+        first = inner.prim("eq", restricted.indices[0], ir.ZERO, type_=BOOL)
+        scanned = Var(out.name, out.type)
+        w.let(replace(restricted, body=inner.block(inner.prim("select", first, joined, own, type_=own.type))), scanned)
+        params = (*self.los.values(), *self.counts, *self.free, before)
+        combine = combine_function(op.combine, [kind], self.name)
+        totals = _Maker(op, self.outs, self.pos, self.name, self.cut).total()
+        return BlockPart(standalone(self.name, params, w.block(scanned)), combine=combine, totals=totals)
+
+    def total(self) -> Function:
+        """What a block of a line adds up to."""
+        op, w = self._restricted(), Writer(self.pos)
+        assert isinstance(op, ir.Scan)
+        total = Var("total", Scalar(dtype_of(op.inits[0])))
+        w.let(ir.Reduce((), (), op.extents, op.indices, op.body, op.inits, op.combine), total)
+        return self._function(w, (), (total,))
+
     # ---- scans -------------------------------------------------------------------------------------------------------
 
     def _totals(self, w: Writer, op: ir.Scan, outs: Sequence[Var]) -> tuple[Operand, ...]:
@@ -231,6 +276,22 @@ class _Maker:
 
         w.map(counts, take_in)
         return standalone(self.name, (*counts, *before, *scanned, *filled), w.block())
+
+
+def _starts_anywhere(op: ir.Scan) -> bool:
+    """Whether blocks had better be scanned from what comes before them: a line, and contributions cost little."""
+    cheap = all(
+        isinstance(let.op, ir.Load | ir.Cast) or (isinstance(let.op, Prim) and let.op.name not in ir.ELEMENTARY)
+        for let in op.body.statements
+    )
+    return (
+        len(op.indices) == len(op.inits) == 1
+        and op.inclusive
+        and isinstance(op.inits[0], Const)
+        and dtype_of(op.body.results[0]) == dtype_of(op.inits[0])
+        and cheap
+        and len(op.body.statements) <= _CHEAP
+    )
 
 
 def _rank(array: Var) -> int:

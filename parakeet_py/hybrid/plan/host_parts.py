@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,30 +70,7 @@ class HostPart:
 
     def __call__(self, args: Sequence[Any], threads: int, taken_over: bool = False) -> list[Any]:
         """The results; large arrays are `taken_over`, or copied. Raises what a failed check stands for."""
-        given, taken = np.zeros(self._slots, np.int64), np.zeros(self._out_slots, np.int64)
-        slot = 0
-        for param, arg in zip(self.function.params, args, strict=True):
-            end = slot + slots_in(param.type)
-            _fill(given[slot:end], param.type, arg)
-            slot = end
-        memory = np.zeros(Context.SIZE + 64, np.uint8)
-        start = -memory.ctypes.data % 64
-        context = memory[start : start + Context.SIZE]
-        context[Context.MAX_THREADS : Context.MAX_THREADS + 4].view(np.int32)[0] = threads
-        status = self._entry(context.ctypes.data, given.ctypes.data, taken.ctypes.data)
-        try:
-            if status:
-                raise self._failure(status, context[Context.ARGUMENTS :].view(np.int64)[:6])
-            results = []
-            blocks: dict[int, Payload] | None = {} if taken_over else None
-            slot = 0
-            for result in self.function.results:
-                end = slot + slots_out(result.type)
-                results.append(self._read(taken[slot:end], result.type, context.ctypes.data, blocks))
-                slot = end
-            return results
-        finally:
-            self._free_all(context.ctypes.data)
+        return PreparedCall(self, args, threads)(taken_over)
 
     def _read(self, slots: np.ndarray[Any, Any], kind: Type, context: int, blocks: dict[int, Payload] | None) -> Any:
         """A result: an array, a scalar as host code keeps it."""
@@ -120,6 +98,96 @@ class HostPart:
         if status == OUT_OF_MEMORY:
             return MemoryError("out of memory in compiled code")
         return exception_of(self.function, [self.function.body], status, words)
+
+
+class PreparedCall:
+    """A call of a part that can be made again with some of its arguments moved.
+
+    Attributes
+    ----------
+    slots : the arguments as machine code gets them
+    places : where the slots of each argument begin
+    """
+
+    def __init__(self, part: HostPart, args: Sequence[Any], threads: int) -> None:
+        self.part, self.args = part, args
+        self.slots = np.zeros(part._slots, np.int64)
+        self.places: list[int] = []
+        slot = 0
+        for param, arg in zip(part.function.params, args, strict=True):
+            end = slot + slots_in(param.type)
+            _fill(self.slots[slot:end], param.type, arg)
+            self.places.append(slot)
+            slot = end
+        self._taken = np.zeros(part._out_slots, np.int64)
+        memory = np.zeros(Context.SIZE + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        self._context = memory[start : start + Context.SIZE]
+        self._threads = threads
+        self._addresses = self._context.ctypes.data, self.slots.ctypes.data, self._taken.ctypes.data
+
+    def set_array(self, param: int, address: int, rows: int) -> None:
+        """Move an array argument, and give it another extent along its first axis."""
+        slot = self.places[param]
+        self.slots[slot + 1], self.slots[slot + 2] = address, rows
+
+    def set_int(self, param: int, value: int) -> None:
+        """Change an argument that is an int."""
+        self.slots[self.places[param]] = value
+
+    def move(self, param: int, address: int) -> None:
+        """Move an array argument."""
+        self.slots[self.places[param] + 1] = address
+
+    def __call__(self, taken_over: bool = False, into: Sequence[np.ndarray[Any, Any]] = ()) -> list[Any]:
+        """See `HostPart`; results, all of them arrays, are copied `into` others if there are some."""
+        part = self.part
+        self._context.fill(0)
+        self._context[Context.MAX_THREADS : Context.MAX_THREADS + 4].view(np.int32)[0] = self._threads
+        context, given, taken = self._addresses
+        status = part._entry(context, given, taken)
+        try:
+            if status:
+                raise part._failure(status, self._context[Context.ARGUMENTS :].view(np.int64)[:6])
+            results: list[Any] = []
+            blocks: dict[int, Payload] | None = {} if taken_over else None
+            slot = 0
+            for result, target in zip_longest(part.function.results, into):
+                end = slot + slots_out(result.type)
+                if target is None:
+                    results.append(part._read(self._taken[slot:end], result.type, context, blocks))
+                else:
+                    target[...] = _in_memory(self._taken[slot:end], result.type)
+                slot = end
+            return results
+        finally:
+            part._free_all(context)
+
+
+def _in_memory(slots: np.ndarray[Any, Any], kind: Type) -> np.ndarray[Any, Any]:
+    """A result that is an array, where machine code has it: it is gone with the call."""
+    assert isinstance(kind, Array)
+    data, rank = int(slots[3]), kind.rank
+    numbers = slots[4:].tolist()
+    shape, strides = tuple(numbers[:rank]), tuple(numbers[rank:])
+    if 0 in shape:
+        return np.empty(shape, kind.dtype)
+    return np.asarray(_Memory(data, shape, strides, np.dtype(kind.dtype).str))
+
+
+class _Memory:
+    """An array by its address."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], typestr: str) -> None:
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "version": 3,
+        }
 
 
 def _fill(slots: np.ndarray[Any, Any], kind: Type, value: Any) -> None:
