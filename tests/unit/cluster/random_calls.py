@@ -79,7 +79,7 @@ RESULTS = (
     "np.diff({v}.real)",
     "np.sort({v}.real)",
     "{m}.any(axis=0)",
-    "{m}[{m} == {k}]",
+    "{m}[{m}.real > 1.1]",
     "{v}",
     "{m}",
     "{s}",
