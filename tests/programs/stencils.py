@@ -294,3 +294,12 @@ def divided_in_turn(x, scale, t):
             t = t / 7.0 - x[i, j]
             j += 1
     return t
+
+
+@program([(arr("f8", 4, 64, 22),), (arr("f8", 3, 5, 4),), (arr("f8", 2, 64, 22),)], mutates=(0,))
+def planes_read_again(a):
+    """Rows go block by block where several planes do not fit into the first-level cache."""
+    out = np.zeros_like(a)
+    out[1:-1, 1:-1, 1:-1] = a[2:, 1:-1, 1:-1] + a[:-2, 1:-1, 1:-1] + a[1:-1, 2:, 1:-1] - 2.0 * a[1:-1, :-2, 2:]
+    a[1:-1, 1:-1, 1:-1] = out[2:, 1:-1, 1:-1] - out[:-2, 1:-1, 1:-1] * a[1:-1, 1:-1, 1:-1]
+    return out

@@ -50,6 +50,14 @@ class Split:
     tile: int | None
 
 
+@record
+class Block:
+    """A part of an axis."""
+
+    start: Operand
+    stop: Operand
+
+
 def axes_of(indices: Sequence[Var], extents: Sequence[Operand]) -> list[Axis]:
     return [Axis(index, extent) for index, extent in zip(indices, extents, strict=True)]
 
@@ -81,8 +89,19 @@ def order_of(lo: Lowering, axes: Sequence[Axis]) -> Callable[[], Operand]:
     return order
 
 
-def walk_range(lo: Lowering, axes: Sequence[Axis], split: Split, start: Operand, stop: Operand, inner: Inner) -> None:
-    """Loops over the pieces [start, stop) of a space; `inner(first, last)` writes the loop over the last axis."""
+def walk_range(
+    lo: Lowering,
+    axes: Sequence[Axis],
+    split: Split,
+    start: Operand,
+    stop: Operand,
+    inner: Inner,
+    block: Block | None = None,
+) -> None:
+    """Loops over the pieces [start, stop) of a space; `inner(first, last)` writes the loop over the last axis.
+
+    With a `block`, of three axes, only this part of the second one.
+    """
     if len(axes) == 1:
         inner(start, stop)
         return
@@ -111,6 +130,8 @@ def walk_range(lo: Lowering, axes: Sequence[Axis], split: Split, start: Operand,
         if len(axes) == 2:
             inner(low, high)
             return
+        if block is not None:
+            low, high = lo.maximum(low, block.start), lo.minimum(high, block.stop)
         column = lo.bind(second.index)
         lo.loop(
             column,

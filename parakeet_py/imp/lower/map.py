@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from parakeet_py.base.types import INT64
+from parakeet_py.imp.lower import plane_blocks
 from parakeet_py.imp.lower.builder import Lowering, Outs
-from parakeet_py.imp.lower.loops import GRAIN_WORK, Axis, axes_of, order_of, split_space, walk_range
+from parakeet_py.imp.lower.loops import GRAIN_WORK, Axis, Block, axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.schedule import late_checks
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
 from parakeet_py.imp.schedule.index_set_splitting import cut_loop, turning
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, stride_cost, study, work
-from parakeet_py.imp.writer import ONE
+from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Const, Map, Operand, Var
 
 
@@ -106,14 +107,22 @@ def map_nest(
     def inner(start: Operand, stop: Operand) -> None:
         cut_loop(lo, turns, start, stop, piece)
 
-    lo.region(
-        split.extent,
-        grain,
-        work(lo, found, (split.size, times)) if not lo.in_region else ONE,
-        lambda start, stop: walk_range(lo, axes, split, start, stop, inner),
-        order_of(lo, axes),
-        "map",
-    )
+    def walk(block: Block | None = None) -> None:
+        lo.region(
+            split.extent,
+            grain,
+            work(lo, found, (split.size, times)) if not lo.in_region else ONE,
+            lambda start, stop: walk_range(lo, axes, split, start, stop, inner, block),
+            order_of(lo, axes),
+            "map",
+        )
+
+    rows = plane_blocks.rows_of_blocks(lo, axes, found) if times is ONE and not serial_point else None
+    if rows is None:
+        walk()
+        return
+    first = lo.index("block")
+    lo.loop(first, ZERO, axes[1].extent, lambda: walk(Block(first, lo.add(first, rows))), step=rows)
 
 
 def _order(axes: list[Axis], found: Study, arrays: Outs) -> list[Axis]:
