@@ -246,7 +246,10 @@ def _views(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return tuple([one if np.shape(one) == shape else np.broadcast_to(one, shape) for one in args])
 
     def leaving(value: Any) -> Any:
-        assert not isinstance(value, np.generic), "an element of what only stands for an array"
+        if isinstance(value, np.generic):  # the element of an array without axes
+            (alone,) = arrays
+            assert not alone.shape, "an element of what only stands for an array"
+            return alone.copy()
         if isinstance(value, np.ndarray):
             same = next((one for one in arrays if one.stand_in is value), None)
             if same is not None:

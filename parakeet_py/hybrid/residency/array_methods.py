@@ -22,6 +22,11 @@ from parakeet_py.hybrid.residency.operations import operations
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
+def _is_element(key: Any) -> bool:
+    """Whether a basic index without axes is an element, not an array without axes."""
+    return Ellipsis not in key if type(key) is tuple else key is not Ellipsis
+
+
 def _binary(symbol: str) -> tuple[Any, Any, Any]:
     """An operator: of this array and another operand, the other way round, and in place."""
 
@@ -148,6 +153,8 @@ class ArrayMethods:
         if view is None:
             operations().put(self, key, value)
         elif not (type(value) is type(self) and view.is_same(value)):  # as after `x[k] += y`
+            if not view.shape and _is_element(key) and isinstance(value, ArrayMethods | np.ndarray | list | tuple):
+                np.empty(1, self.dtype)[0] = np.empty(np.shape(value), self.dtype)  # NumPy's error, if it has one
             operations().assign(view, value)
 
     def _basic(self, key: Any) -> Any:

@@ -148,6 +148,7 @@ VIEWS = """
 (x[None].squeeze(0), x.diagonal(), z.real, z.imag, x.view('i8'), u.view(np.int8), x.view(), t.reshape(3, 4))
 (np.transpose(x), np.moveaxis(x[None], 0, 2), np.expand_dims(h, 0), np.broadcast_to(h, (3, 4)), np.flip(x), np.rot90(x))
 np.split(x, 2, axis=1); (np.array_split(k, 2), np.broadcast_arrays(x, h), np.atleast_2d(h), np.real(z), np.imag(z))
+y = np.flip(n); y += 1; (n, y, np.fliplr(x))
 np.reshape(x, (4, 3)); (np.reshape(x, -1), np.ravel(x), np.squeeze(x[None]), np.unstack(x, axis=1), np.diagonal(x))
 [np.asarray(one) for one in np.unstack(k)] == [2, 0, -1]
 x[7]
@@ -167,6 +168,10 @@ x[1:] = x[:-1]; x.T[0] = 9; x.real = 1; z.imag = 0; (x, z)
 x[:, :] = np.ones((2, 2))
 x[0, 1] = '3.5'; x[1] = None; i[2] = '7'; x[k[:1]] = ['1', '2', '3', '4']; (x, i)
 x[[]] = 5; np.add.at(x, [], 1); (x[[]], x[:, []], x)
+x[0, 1] = x[0, :1]
+x[0, 1] = [2.0]
+n[()] = x[0, :1]; n
+n[...] = x[0, 1]; x[0, 1] = n; (x, n)
 x[0] = 'a'
 i[b] = 'a'
 x[k + 5]
