@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.ir import (
 )
 
 KINDS = ("serial", "vector", "independent", "lanes", "few")
-LANES = ("thread", "block", "threads", "blocks", "lane")
+LANES = ("thread", "block", "threads", "blocks", "lane", "groups")
 UPDATES = ("add", "sub", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor")
 ATOMICS = (*UPDATES, "exchange", "compare", "load", "store", "relaxed_load", "relaxed_store")
 MAX_BLOCK_THREADS = 1024

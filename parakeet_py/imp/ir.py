@@ -110,7 +110,7 @@ class NewArray:
 @record
 class Lane:
     """Where a GPU thread is (int64): `thread` in its block, `block` in the grid, `threads` of a block, `blocks` of the
-    grid, `lane` in its warp."""
+    grid, `lane` in its warp; `groups`: 1 if the GPU multiplies in groups of warps (see `WarpProduct`), else 0."""
 
     TEXT = "this {name}"
 
@@ -496,7 +496,11 @@ class WarpTile:
 class WarpProduct:
     """A GPU warp multiplies two matrices of float16, of float32 rounded to TF32, or of float64, and adds to `sums`,
     float32 (of float64: float64). Each lane has four places of every 16 x 8 (in C order): rows lane // 4 and 8 below,
-    columns lane % 4 * 2 and the next. All threads of the warp take part."""
+    columns lane % 4 * 2 and the next. All threads of the warp take part.
+
+    Where groups of four warps multiply (`Lane`), tiles of float16 of 4 times 16 rows and 4 times 8 columns are those of
+    a group: its rows are where the tile begins, its columns four times as many from the first one on. Of each 16 x 8,
+    in the order of the columns, the lanes of a warp have the 16 rows that follow from its number in the group."""
 
     sums: tuple[WrittenCell, ...]
     tile: WarpTile

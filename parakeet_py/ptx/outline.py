@@ -306,7 +306,7 @@ def _meets(statement: ir.Statement) -> bool:
     match statement:
         case ir.Barrier() | ir.WarpProduct() | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.NewArray()):
             return True
-        case ir.Let(rhs=ir.Lane("lane" | "threads")):
+        case ir.Let(rhs=ir.Lane("lane" | "threads" | "groups")):
             return True
     return False
 

@@ -18,9 +18,10 @@ from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.ptx import libdevice
 
 TRIPLE = "nvptx64-nvidia-cuda"
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_103", "sm_110", "sm_120")
 DEFAULT = "sm_80"
 _FEATURES = {"sm_75": "+ptx65"}  # the version that has matrices in registers; the architecture is known from 6.3 on
+OWN = "a"  # ends the name of an architecture with instructions that no later one has
 _ANY_NAME = "any_kernel_"
 _DEBUG = re.compile(r"^//.*\n|^\s*\n", re.MULTILINE)
 
@@ -54,6 +55,11 @@ def gpu(architecture: str = DEFAULT) -> HostInfo:
     if architecture not in known:
         raise ValueError(f"{architecture!r} is not a GPU architecture that can be compiled for: {', '.join(known)}")
     return HostInfo(architecture, "", 128, TRIPLE, str(_machine(architecture).target_data))
+
+
+def number(architecture: str) -> int:
+    """The number of an architecture, such as 90."""
+    return int(architecture.removeprefix("sm_").removesuffix(OWN))
 
 
 @lru_cache(maxsize=32)

@@ -39,7 +39,7 @@ from parakeet_py.hybrid.libraries.cusolver import Cusolver
 from parakeet_py.hybrid.residency.arrays import DeviceView
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 from parakeet_py.ptx.cubins import cubin_of
-from parakeet_py.ptx.target import ARCHITECTURES, isa, newest_isa
+from parakeet_py.ptx.target import ARCHITECTURES, OWN, isa, newest_isa, number
 
 _TYPES = {
     "b": ctypes.c_int8,
@@ -588,6 +588,7 @@ def _argument(code: str, value: Any) -> Any:
 
 def _architecture(version: tuple[int, int], driver: tuple[int, int] | None) -> str:
     """The newest architecture that kernels can be made for, that the device runs, and whose PTX its driver takes."""
-    known = [name for name in ARCHITECTURES if int(name.removeprefix("sm_")) <= 10 * version[0] + version[1]]
+    own = 10 * version[0] + version[1]
+    known = [name for name in ARCHITECTURES if number(name) == own or (number(name) < own and not name.endswith(OWN))]
     taken = [name for name in known if driver is None or isa(name) <= newest_isa(driver)]
     return (taken or known)[-1]

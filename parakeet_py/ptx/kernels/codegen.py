@@ -37,7 +37,7 @@ from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.ptx.kernels import slices
 from parakeet_py.ptx.kernels.atomics import BITS, SCOPE, atomic, call
-from parakeet_py.ptx.kernels.warp_products import uses_tensor_cores, warp_product
+from parakeet_py.ptx.kernels.warp_products import multiplies_in_groups, uses_tensor_cores, warp_product
 from parakeet_py.ptx.libdevice import call as libdevice_call
 from parakeet_py.ptx.outline import Kernel
 from parakeet_py.typed_ir.ir import Var, dtype_of
@@ -88,6 +88,7 @@ def kernel_ir(
         narrow=narrow,
         parts=parts,
         aligned=aligned,
+        for_group=any(multiplies_in_groups(host, one) for one in ir.walk(kernel.function.body)),
     )
     f = FunctionText(module)
     scope = Scope(unit, f)
@@ -204,6 +205,7 @@ class KernelUnit(Unit):
     narrow: bool = False
     parts: int = 1
     aligned: bool = False
+    for_group: bool = False  # groups of warps multiply
 
     def attributes(self, f: FunctionText) -> str:
         return "nounwind"
@@ -250,6 +252,8 @@ class KernelUnit(Unit):
                 return self.shared_array(scope, let.out, [scope.scalar(extent) for extent in extents])
             case ir.Lane("threads"):
                 return str(self.threads)
+            case ir.Lane("groups"):
+                return str(int(self.for_group))
             case ir.Lane(name):
                 wide = f.value(f"zext i32 {self.lane(f, name)} to i64")
                 f.bounds[wide] = 0
@@ -302,7 +306,7 @@ class KernelUnit(Unit):
             case ir.CopyGroup():
                 slices.copy_group(scope)
             case ir.CopyWait(left):
-                slices.copy_wait(scope, left)
+                slices.copy_wait(scope, left, self.for_group)
             case ir.WarpProduct():
                 lane = f.value(f"zext i32 {self.lane(f, 'lane')} to i64")
                 f.bounds[lane] = 0
@@ -320,7 +324,8 @@ class KernelUnit(Unit):
         name = f"@{self.function.name}_shared{self.shared}"
         self.shared += 1
         size = max(count * itemsize(out.type.dtype), 1)
-        f.module.functions.append(f"{name} = internal addrspace(3) global [{size} x i8] undef, align 16")
+        align = slices.GROUP_ALIGN if self.for_group else 16
+        f.module.functions.append(f"{name} = internal addrspace(3) global [{size} x i8] undef, align {align}")
         place = f.entry_value(f"getelementptr i8, ptr addrspace(3) {name}, i64 0")
         f.spaces[place] = _SHARED  # not cast to a general pointer: LLVM would forget how it is aligned
         fields = {"object": "null", "base": "null", "block": "null", "data": place}

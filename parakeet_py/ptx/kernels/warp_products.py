@@ -5,7 +5,9 @@ for which every lane has the address of one of their 32 rows; matrices that lie 
 Of float32, which is rounded to TF32 here, and of float64 every lane reads its elements.
 
 GPUs before sm_80 have tensor cores for float16 that multiply half as deep, and none for other floats: there each lane
-computes the same elements one after the other. From sm_90 on there are instructions four times as large for float64.
+computes the same elements one after the other. From sm_90 on there are instructions four times as large for float64. On
+sm_90a groups of four warps multiply large tiles of float16 by `wgmma`, which reads both factors from shared memory, by
+descriptors.
 """
 
 from __future__ import annotations
@@ -22,12 +24,17 @@ from parakeet_py.ptx.kernels import slices
 from parakeet_py.ptx.kernels.atomics import call
 from parakeet_py.typed_ir.ir import dtype_of
 
+GROUPED = ir.WarpTile(4, 4, 32)  # of float16: what groups of four warps multiply
+_LINES = 8  # that `wgmma` takes for one piece of a matrix
 _FOUR = "{i32, i32, i32, i32}"
 
 
 def warp_product(scope: Scope, lane: str, product: ir.WarpProduct) -> None:
     """Print a product; `lane` is the number of the lane, an i64."""
     tile = product.tile
+    if multiplies_in_groups(scope.f.module.host, product):
+        _group_product(scope, product)
+        return
     architecture, dtype = slices.architecture(scope.f.module.host), dtype_of(product.left.array)
     sums = [_value(scope, cell) for cell in product.sums]
     warp: _Warp
@@ -55,6 +62,61 @@ def uses_tensor_cores(host: HostInfo, statement: ir.Statement) -> bool:
     if not isinstance(statement, ir.WarpProduct):
         return False
     return slices.architecture(host) >= 80 or dtype_of(statement.left.array) == "float16"
+
+
+def multiplies_in_groups(host: HostInfo, statement: ir.Statement) -> bool:
+    """Whether a statement is a product of four warps together, on this GPU."""
+    if not isinstance(statement, ir.WarpProduct) or host.cpu != "sm_90a":
+        return False
+    return statement.tile == GROUPED and dtype_of(statement.left.array) == "float16"
+
+
+def _group_product(scope: Scope, product: ir.WarpProduct) -> None:
+    """`wgmma` of 64 x 128, twice 16 deep, from slices in shared memory, and a wait for it: so no register of a sum is
+    looked at while tensor cores add to it. LLVM has no name for it."""
+    f, count = scope.f, len(product.sums)
+    descriptors = []
+    for factor in (product.left, product.right):
+        array, along = scope.array(factor.array), factor.along
+        stage, first, second = (scope.scalar(index) for index in factor.at)
+        line = (first if along else second) if factor is product.left else "0"
+        halves = f.binary("shl", "i64", stage, "12")  # elements of a slice
+        place = f.add(halves, f.binary("shl", "i64", line, "5"))
+        start = f.value(f"ptrtoint {slices.SHARED} {array['data']} to i64")
+        address = f.add(start, f.binary("shl", "i64", place, "1"))
+        low = f.binary("lshr", "i64", f.binary("and", "i64", address, str((1 << 18) - 1)), "4")
+        descriptors += [f.add(low, str(_layout(along) + step * _step(along) // 16)) for step in range(2)]
+    left, right = descriptors[:2], descriptors[2:]
+    sums = ", ".join(f"${number}" for number in range(count))
+    turned = ", ".join(str(int(not factor.along)) for factor in (product.left, product.right))
+    lines = ["wgmma.fence.sync.aligned;"]
+    for step in range(2):
+        factors = f"${count + step}, ${count + 2 + step}, ${count + 4}"
+        lines.append(f"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{{sums}}}, {factors}, 1, 1, {turned};")
+    lines += ["wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 0;"]
+    text = " ".join(lines)
+    constraints = ",".join(
+        ["=f"] * count + ["l"] * 4 + ["b"] + [str(number) for number in range(count)] + ["~{memory}"]
+    )
+    kind = f"{{{', '.join(['float'] * count)}}}"
+    given = [f"i64 {one}" for one in (*left, *right)] + ["i1 true"]
+    given += [f"float {_value(scope, cell)}" for cell in product.sums]
+    found = call(f, f'call {kind} asm sideeffect "{text}", "{constraints}"({", ".join(given)}) convergent')
+    for number, cell in enumerate(product.sums):
+        scope.write(cell, f.value(f"extractvalue {kind} {found}, {number}"))
+
+
+def _layout(along: bool) -> int:
+    """The part of a matrix descriptor that says how pieces lie: from 64 along the other axis to the next, from eight
+    lines to the next, in units of 16 bytes, and how lines are permuted (PTX manual, "Matrix Descriptor Format")."""
+    if along:  # eight lines of 64 bytes each; permuted by two bits
+        return 1 << 16 | (_LINES * 64 // 16) << 32 | 2 << 62
+    return (slices.GROUP_SLICE[1] * 128 // 16) << 16 | (_LINES * 128 // 16) << 32 | 1 << 62
+
+
+def _step(along: bool) -> int:
+    """Bytes to the next 16 elements along the shared axis."""
+    return 16 * 2 if along else 2 * _LINES * 128
 
 
 def _value(scope: Scope, cell: ir.Cell) -> str:

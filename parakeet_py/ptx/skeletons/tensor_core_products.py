@@ -6,6 +6,9 @@ as they lie, whichever axis that is along: while one is multiplied, the next two
 registers (`slices`). Threads meet once for each slice: who has passed knows that the slice is there, and that all are
 done with the one before, whose place the next to be copied takes.
 
+Large tiles of float16 are a group of four warps' where the GPU has `wgmma` (sm_90a): the same slices, which lie as that
+wants, and the same sums, of other places of the tile.
+
 Matrices must lie in lines of whole pieces, that begin whole pieces apart; others have the kernels of `tiled_products`.
 
 Products of float16 are exact in float32; sums are about as close to the truth as those of floats are, though hardware
@@ -132,7 +135,9 @@ def tensor_product(lo: Lowering, product: Product) -> None:
         share = share_of(lo, product.depth, parts, max(form.depth, WHOLE))  # a part is of whole slices
 
         def body(block: Var, thread: Var) -> None:
-            _Tile(lo, product, form, (block, thread)).run(store, parts, tiles, share)
+            tile = _Tile(lo, product, form, (block, thread))
+            tile.grouped = form is large and product.left.dtype == "float16"
+            tile.run(store, parts, tiles, share)
 
         name = "matmul tensor" if form is large else "matmul tensor small"
         launch_tiles(lo, product, name, lo.multiply(tiles, parts), parts, body)
@@ -183,7 +188,9 @@ class _Side:
 
 
 class _Tile:
-    """What a thread does."""
+    """What a thread does; `grouped`: warps may multiply in groups of four (`WarpProduct`)."""
+
+    grouped = False
 
     def __init__(
         self,
@@ -245,9 +252,25 @@ class _Tile:
         lo.write(here, lo.prim("select", last, ZERO, following))
         lo.write(base, lo.add(lo.read(base), Const(form.depth, INT64)))
         lo.emit(imp.While(head, going, lo.pop()))
-        self._leave(store, part, lo.add(top, down), lo.add(start, across), sums)
+        top = lo.add(top, down)
+        if self.grouped:
+            groups = lo.compare("ne", lo.let("groups", INT64, imp.Lane("groups")), ZERO)
+            own = lo.multiply(lo.prim("and", warp, Const(3, INT64)), Const(16, INT64))
+            top = lo.add(top, lo.prim("select", groups, own, ZERO))
+            across = lo.prim("select", groups, ZERO, across)
+            self._leave(store, part, top, lo.add(start, across), sums, groups)
+        else:
+            self._leave(store, part, top, lo.add(start, across), sums)
 
-    def _leave(self, store: Store, part: Operand, top: Operand, start: Operand, sums: Sequence[Cell]) -> None:
+    def _leave(
+        self,
+        store: Store,
+        part: Operand,
+        top: Operand,
+        start: Operand,
+        sums: Sequence[Cell],
+        groups: Operand | None = None,
+    ) -> None:
         lo, product = self.lo, self.product
         lane = lo.let("lane", INT64, imp.Lane("lane"))
         row = lo.add(top, lo.floor_div(lane, Const(4, INT64)))
@@ -255,8 +278,13 @@ class _Tile:
         for number, cell in enumerate(sums):
             tile, place = divmod(number, 4)
             tile_row, tile_column = divmod(tile, self.form.columns)
-            i = lo.add(row, Const(16 * tile_row + 8 * (place // 2), INT64))
-            j = lo.add(column, Const(8 * tile_column + place % 2, INT64))
+            down: Operand = Const(16 * tile_row, INT64)
+            across: Operand = Const(8 * tile_column, INT64)
+            if groups is not None and tile_row:
+                down = lo.prim("select", groups, ZERO, down)
+                across = lo.prim("select", groups, Const(8 * tile, INT64), across)
+            i = lo.add(row, lo.add(down, Const(8 * (place // 2), INT64)))
+            j = lo.add(column, lo.add(across, Const(place % 2, INT64)))
             inside = lo.compare("lt", i, product.rows), lo.compare("lt", j, product.columns)
 
             def put(i: Operand = i, j: Operand = j, cell: Cell = cell) -> None:

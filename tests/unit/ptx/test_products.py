@@ -11,6 +11,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices.calls import device_plan_of
+from parakeet_py.hybrid.devices.device import KernelError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.team import team_of
 from parakeet_py.hybrid.execute.execution import execute
@@ -208,6 +209,38 @@ def test_kernels_for_tensor_cores(dtype: str, tmp_path: Path) -> None:
             assert names.count("LDGSTS.E.BYPASS.128") == copies
             assert sum(name.startswith("BAR") for name in names) == 1  # threads meet once for a slice
             assert dtype != "f2" or sum(name.startswith("LDSM.16") for name in names) == 12
+
+
+@pytest.mark.parametrize("layout", ["CC", "FF"])
+def test_groups_of_warps(layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`wgmma`, where the architecture has it: factors along either axis, from the slices that are copied for `mma`, no
+    spills, and one wait for each slice."""
+    monkeypatch.setattr(tensor_core_products, "MANY_TILES", 2)
+    args = matrices("f2", 136, 72, 200, layout)
+    plan = device_plan_of(accelerate(product)._dispatcher.compiled_for_normal(args))
+    device = EmulatedDevice("emulated:groups", architecture="sm_90a")
+    (found,) = execute(plan, team_of(device), list(args))
+    np.testing.assert_allclose(found, product(*(one.astype("f8") for one in args)), 2**-11, 1e-5)
+    (text,) = _tensor_kernels(plan, "sm_90a")
+    statements = re.sub(r"//.*", "", text).split(";")
+    fence = next(number for number, one in enumerate(statements) if "fence.proxy.async.shared::cta" in one)
+    assert "cp.async.wait_group" in statements[fence - 1] and "bar.sync" in statements[fence + 1]
+    assert text.count("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16") == 2
+    if layout == "FF":
+        return
+    (key,) = (key for key, one in plan._ptx.items() if one == text)
+    monkeypatch.setitem(plan._ptx, key, re.sub(r"bar\.sync\s+0;", "", text))
+    plan._modules.clear()
+    with pytest.raises(KernelError, match="races with a write"):
+        execute(plan, team_of(device), list(args))
+    if PTXAS is None or NVDISASM is None:
+        return
+    code, resources = assembled(text, "sm_90a", tmp_path)
+    ((spilled, registers),) = resources.values()
+    (names,) = instructions(code).values()
+    assert spilled == 0 and registers <= 128  # two blocks fit
+    assert names.count("HGMMA.64x128x16.F32") == 2 and not any(name.startswith(("HMMA", "LDSM")) for name in names)
+    assert names.count("LDGSTS.E.BYPASS.128") == 12 and names.count("WARPGROUP.DEPBAR.LE") == 1
 
 
 def weighted(a: Any, b: Any) -> Any:

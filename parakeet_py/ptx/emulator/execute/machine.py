@@ -109,6 +109,7 @@ class Machine(Scheduler):
         self.shuffle, self.vote, self.match = operations.shuffle, operations.vote, operations.match
         self.redux, self.elect, self.activemask = operations.redux, operations.elect, operations.activemask
         self.load_matrix = operations.load_matrix
+        self.group_matrix = operations.group_matrix
         self.matrix, self.fence, self.trap = operations.matrix, operations.fence, operations.trap
         self.warp_barrier, self.read_clock = operations.warp_barrier, operations.read_clock
         self.is_constant = operations.is_constant

@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from parakeet_py.ptx.emulator.checks.errors import DeviceOutOfMemory, KernelFault, MemoryFault, TrapError, WarpError
-from parakeet_py.ptx.emulator.execute import matrix, warp
+from parakeet_py.ptx.emulator.execute import group_matrix, matrix, warp
 from parakeet_py.ptx.emulator.execute.lanes import Lanes, taken
 from parakeet_py.ptx.emulator.execute.launch import Launch
 from parakeet_py.ptx.emulator.execute.printf import format_text
@@ -119,6 +119,40 @@ class Operations:
                 halves.append(value.astype(np.uint32))
             found.append(halves[0] | (halves[1] << np.uint32(16)))
         return tuple(found)
+
+    def group_matrix(
+        self,
+        lanes: Lanes,
+        columns: int,
+        sums: tuple[Array, ...],
+        left: Array,
+        right: Array,
+        adds: Array,
+        left_turned: bool,
+        right_turned: bool,
+        site: Site,
+    ) -> tuple[Array, ...]:
+        """wgmma: of a group of four warps each has 16 of 64 rows; factors are 16 deep, in shared memory."""
+        if (warp.present(lanes) != np.uint32(0xFFFFFFFF)).any():
+            raise self.machine.fault(WarpError, "not all 32 lanes of the warp take part", site, lanes, 0)
+        each = np.arange(0, lanes.n, 32)
+        member = lanes.warps()[each] % 4
+
+        def read(descriptor: Array, first: Array, count: int, turned: bool) -> Array:
+            """A factor of each warp as float64: so many rows or columns from the first one on, by depth."""
+            words = np.broadcast_to(descriptor, (lanes.n,))[each]
+            places = group_matrix.places(words, first, count, turned)
+            loaded = []
+            for start in range(0, places.shape[1], 32):
+                taken = np.ascontiguousarray(places[:, start : start + 32]).reshape(-1)
+                four = self.machine.load_shared(lanes, taken, "u4", 4, site, None)
+                assert isinstance(four, tuple)
+                loaded.append(np.stack(four, 1).reshape(len(each), 32, 4))
+            return group_matrix.matrix(np.concatenate(loaded, 1), turned)
+
+        a = read(left, 16 * member, 16, left_turned)
+        b = read(right, 0 * member, columns, right_turned)
+        return group_matrix.multiply(a, b, sums, np.broadcast_to(adds, (lanes.n,)))
 
     # -- order ----------------------------------------------------------------------------------------------------
 

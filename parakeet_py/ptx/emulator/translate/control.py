@@ -166,8 +166,10 @@ def _barrier(c: Emitter) -> None:
 
 @emits("membar", "fence")
 def _fence(c: Emitter) -> None:
-    if c.take("proxy"):
+    if c.take("proxy"):  # between ways of one thread to memory: it orders no threads
         c.modifiers.clear()
+        c.effect("M.activemask(L)")
+        return
     c.take_any(("acq_rel", "sc", "acquire", "release"))
     c.take_any(("cta", "gl", "sys", "gpu", "cluster"))
     c.effect("M.fence(L)")

@@ -20,7 +20,7 @@ from parakeet_py.ptx.emulator.checks.errors import UnsupportedPtx
 from parakeet_py.ptx.emulator.front.ir import Call, Function, Guard, Instruction, Operand, Symbol
 
 # Operations on a whole warp: a block begins before each.
-WARP_SYNC = frozenset({"shfl", "vote", "match", "redux", "mma", "ldmatrix", "stmatrix", "movmatrix", "elect"})
+WARP_SYNC = frozenset({"shfl", "vote", "match", "redux", "mma", "wgmma", "ldmatrix", "stmatrix", "movmatrix", "elect"})
 # Instructions that may be executed under a mask of lanes; any other guarded effect is branched around.
 _MASKABLE_EFFECTS = frozenset({"ld", "ldu", "st", "atom", "red"})
 _EFFECTS = frozenset(
@@ -117,7 +117,10 @@ def successors(end: End) -> tuple[int, ...]:
 def is_convergence(instruction: Instruction) -> bool:
     """Does an instruction need other lanes of its warp to have arrived?"""
     if instruction.opcode in WARP_SYNC:
-        return instruction.opcode in ("mma", "ldmatrix", "stmatrix", "movmatrix") or "sync" in instruction.modifiers
+        return (
+            instruction.opcode in ("mma", "wgmma", "ldmatrix", "stmatrix", "movmatrix")
+            or "sync" in instruction.modifiers
+        )
     return instruction.opcode == "bar" and "warp" in instruction.modifiers
 
 

@@ -5,7 +5,7 @@ The block they begin waits until the lanes named in their mask are there; what i
 
 from __future__ import annotations
 
-from parakeet_py.ptx.emulator.front.ir import Vector
+from parakeet_py.ptx.emulator.front.ir import Immediate, Vector
 from parakeet_py.ptx.emulator.front.kinds import KIND_OF_TYPE
 from parakeet_py.ptx.emulator.translate.emitter import Emitter, emits
 from parakeet_py.ptx.emulator.translate.memory import address_of
@@ -117,3 +117,33 @@ def _matrix(c: Emitter) -> None:
         c.write(items[0], f"{text}[0]", kind)
     else:
         c.write_all([(item, kind) for item in items], text)
+
+
+@emits("wgmma")
+def _group_matrix(c: Emitter) -> None:
+    """wgmma: the products of each warp of a group, done where they are asked for.
+
+    Sums are there at once, and not only behind a wait: that kernels wait before they look is not seen here.
+    """
+    what = c.take_any(("fence", "commit_group", "wait_group", "mma_async"))
+    if not what or not c.take("sync") or not c.take("aligned"):
+        raise c.unsupported(c.instruction.name)
+    if what != "mma_async":
+        c.effect("M.activemask(L)")
+        return
+    shape, types = c.modifiers[:1], c.modifiers[1:]
+    if len(shape) != 1 or types != ["f32", "f16", "f16"] or len(c.operands) != 8:
+        raise c.unsupported(c.instruction.name)
+    c.modifiers.clear()
+    signs = [c.operands[place] for place in range(4, 8)]
+    numbers = [one.value for one in signs if isinstance(one, Immediate)]
+    if len(numbers) != 4 or numbers[:2] != [1, 1]:
+        raise c.unsupported(c.instruction.name)
+    columns = int(shape[0].removeprefix("m64n").removesuffix("k16"))
+    items = c.vector(c.operands[0])
+    if len(items) != columns // 2:
+        raise c.invalid("the vector does not fit the modifier")
+    sums = f"({', '.join(c.read(item, 'u4') for item in items)},)"
+    factors = f"{c.source(1, 'u8')}, {c.source(2, 'u8')}, {c.source(3, 'p')}, {bool(numbers[2])}, {bool(numbers[3])}"
+    text = f"M.group_matrix(L, {columns}, {sums}, {factors}, {c.site()})"
+    c.write_all([(item, "u4") for item in items], text, effect=True)
