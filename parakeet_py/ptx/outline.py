@@ -9,7 +9,8 @@ A kernel's parameters are the variables that its body takes from around it; the 
 passed by value. What stands between regions stays with the host: sizes, memory, checks, loops whose iterations launch.
 A loop or branch of the host that touches elements of arrays but launches nothing becomes a kernel of one thread (a
 *task*), so that data stays where it is; the cells that it writes come back through one element of memory each. So does
-a store of what comes from another element.
+a store of what comes from another element. A loop that does something of the host's only where a condition says so that
+never changes in it is a task where that does not hold.
 
 A `Parallel` region (an operator lowered as for the CPU) becomes a kernel in which every thread runs one grain of it.
 """
@@ -137,6 +138,10 @@ class _Cutter:
                     self.grains(sink, statement)
                 case ir.For() | ir.While() | ir.If() if _is_task(statement):
                     self.task(sink, statement)
+                case ir.For() if (apart := _told_apart(statement)) is not None:
+                    condition, *loops = apart
+                    one, other = (self.block(ir.Block((loop,))) for loop in loops)
+                    sink.append(ir.If(condition, one, other))
                 case ir.Store(value=value) if value in self.loaded:
                     self.task(sink, statement)
                 case ir.Let(out, ir.NewArray(extents, "stack"), pos):
@@ -290,6 +295,23 @@ def _is_task(statement: ir.Statement) -> bool:
             case ir.Store() | ir.Let(rhs=Load()):
                 touches = True
     return touches and not _breaks_out(statement)
+
+
+def _told_apart(loop: ir.For) -> tuple[Operand, ir.For, ir.For] | None:
+    """A loop whose body asks what never changes there, as a condition and two loops, of which at least one is a task:
+    no function has both. None if it is no such loop."""
+    uses = _Uses()
+    uses.block(loop.body)
+    for place, inner in enumerate(loop.body.statements):
+        if not isinstance(inner, ir.If) or inner.condition not in uses.variables or inner.condition == loop.index:
+            continue
+        before, after = loop.body.statements[:place], loop.body.statements[place + 1 :]
+        found = [
+            replace(loop, body=ir.Block((*before, *branch.statements, *after))) for branch in (inner.then, inner.orelse)
+        ]
+        if any(map(_is_task, found)):
+            return inner.condition, found[0], found[1]
+    return None
 
 
 def _breaks_out(statement: ir.Statement) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate
+from parakeet_py import accelerate, options
 from parakeet_py.call.devices import calls
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.team import team_of
@@ -152,3 +152,23 @@ def test_float16_and_float32() -> None:
         accelerated: Any = accelerate(lambda x: x / (x.max() * x.dtype.type(0.3)))
         found = calls.call(accelerated._dispatcher, (x,), team_of(EmulatedDevice("emulated:9", 1 << 24)))
         assert found.dtype == dtype and np.array_equal(found, accelerated.__wrapped__(x))
+
+
+def test_loops_that_may_ask_python() -> None:
+    """Where what never changes in a loop says that it does not, its iterations are one launch. Python sees afterwards
+    what the device has stored into the generator's state, which Python has given."""
+
+    def drawn_by_python(rng: Any) -> int:
+        eval("1")  # not compiled
+        return int(rng.bit_generator.random_raw()) >> 40
+
+    def plain(seed: Any, x: Any) -> Any:
+        rng = np.random.default_rng(seed)
+        return x + rng.random(len(x)), drawn_by_python(rng)
+
+    drawn = accelerate(plain)
+    with options(devices="emulated"):
+        for seed in (1, 1, 2):
+            for found, wanted in zip(drawn(seed, np.ones(40)), plain(seed, np.ones(40)), strict=True):
+                assert np.array_equal(found, wanted)
+        assert sum(count for _, count in drawn.explain(1, np.ones(40)).device.last_run.launches) < 5
