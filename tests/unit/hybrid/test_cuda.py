@@ -182,7 +182,7 @@ def test_a_device_that_is_too_old() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capability", "architecture"), [((7, 5), "sm_75"), ((8, 8), "sm_87"), ((9, 0), "sm_90"), ((12, 1), "sm_120")]
+    ("capability", "architecture"), [((7, 5), "sm_75"), ((8, 8), "sm_87"), ((9, 0), "sm_90a"), ((12, 1), "sm_120")]
 )
 def test_architectures(capability: tuple[int, int], architecture: str) -> None:
     with fake_cuda.installed(capability=capability):
