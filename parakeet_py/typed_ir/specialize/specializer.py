@@ -46,6 +46,7 @@ from parakeet_py.typed_ir.specialize.containers import (
     hash_maps,
     joins,
     list_changes,
+    list_objects,
     ragged_arrays,
     sorted_lists,
     sorting,
@@ -55,6 +56,7 @@ from parakeet_py.typed_ir.specialize.forms import FORMS
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_columns, instances
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.opaque import frame_states, opaque
+from parakeet_py.typed_ir.specialize.opaque.operands import LISTS
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.specialize.paths import (
     branches,
@@ -87,6 +89,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ComprehensionV,
     DictV,
     Frame,
+    ListValue,
     NeverV,
     Static,
     TupleV,
@@ -131,6 +134,7 @@ class Specialization:
 
 BUILTINS.of_any = (builtin_calls, builtin_reductions, sorting, generators, math_calls, operator_calls, sorted_lists)
 FORMS.of_key = dict(zip(WITH_COLUMNS, (dynamic_lists, array_lists, ragged_arrays, hash_maps, times), strict=True))
+LISTS.of_key = {ListValue: list_objects}
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
 

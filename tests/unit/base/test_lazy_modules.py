@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 import threading
@@ -11,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+import parakeet_py
 from parakeet_py.base.lazy_modules import LateTable, submodules
 
 NAME = "package_of_lazy_modules"
@@ -87,3 +89,26 @@ def test_tables_that_modules_fill(package: ModuleType) -> None:
     table.of_any = (package.broken,)
     assert table.find("known") == 1 and executed() == [f"{NAME}.late"]
     assert table.find("other") is None and executed() == [f"{NAME}.late", f"{NAME}.broken"]
+
+
+def test_tables_that_lazy_modules_fill_are_late_tables() -> None:
+    """What a module adds to a table of another one is not there before it is executed: the table has to see to it."""
+    folder = Path(parakeet_py.__file__).parent
+    filled: set[tuple[str, str]] = set()
+    for path in folder.rglob("*.py"):
+        if "submodules(__name__)" not in (path.parent / "__init__.py").read_text():
+            continue
+        tree = ast.parse(path.read_text())
+        imported = {
+            alias.asname or alias.name: (statement.module or "", alias.name)
+            for statement in tree.body
+            if isinstance(statement, ast.ImportFrom)
+            for alias in statement.names
+        }
+        for statement in tree.body:
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            names = [t.value.id for t in targets if isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name)]
+            filled.update(imported[name] for name in names if name in imported)
+    assert ("parakeet_py.typed_ir.specialize.opaque.operands", "LISTS") in filled
+    plain = [one for one in filled if not isinstance(getattr(importlib.import_module(one[0]), one[1]), LateTable)]
+    assert not plain

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.errors import RANGE_ERROR
+from parakeet_py.base.lazy_modules import LateTable
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, first_of
 from parakeet_py.signature.results import OfUnit
@@ -47,13 +48,13 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 
-LISTS: dict[type, Callable[[Any, Any, list[ir.Operand]], Template]] = {}
+LISTS: LateTable[type, Callable[[Any, Any, list[ir.Operand]], Template]] = LateTable()
 """The templates of lists by the class of the value (see `containers/list_objects`)."""
 
 
 def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
     """The template of an operand; its leaves are appended."""
-    of_list = LISTS.get(type(value))
+    of_list = LISTS.find(type(value))
     if of_list is not None:
         return of_list(s, value, leaves)
     match value:
