@@ -136,7 +136,7 @@ def value_to_json(value: object) -> Json:
     if value is Ellipsis:
         return {"ellipsis": True}
     if native_functions.is_dispatcher(kind):
-        raise NotPortable(f"{value!r} has code of this process")
+        raise NotPortable(f"a {type(value).__name__} has code of this process")
     if isinstance(value, types.ModuleType):
         if sys.modules.get(value.__name__) is not value:
             raise NotPortable(f"module {value.__name__} is not in sys.modules")
@@ -151,18 +151,21 @@ def value_to_json(value: object) -> Json:
 
 
 def _name_of(value: object) -> list[str]:
+    kind = type(value)
+    if hasattr(kind, "__getattr__") and not kind.__module__.startswith("parakeet_py."):
+        raise NotPortable(f"a {kind.__name__} may run a method when it is asked for its name")
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None)
     if isinstance(value, np.ufunc):
         module, name = module or "numpy", value.__name__
     if not isinstance(name, str) or not isinstance(module, str):
-        raise NotPortable(f"{value!r} has no name")
+        raise NotPortable(f"a {type(value).__name__} has no name")  # its text may be what a user's method makes
     try:
         found = _resolve(module, name)
     except NotPortable:
         found = None
     if found is not value:
-        raise NotPortable(f"{value!r} is not what {module}.{name} names")
+        raise NotPortable(f"a {type(value).__name__} is not what {module}.{name} names")
     return [module, name]
 
 

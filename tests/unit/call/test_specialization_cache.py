@@ -267,3 +267,28 @@ def test_variables_of_the_environment(tmp_path: Path) -> None:
     for expected in ("False", "True"):
         assert processes(tmp_path, 1, **places) == [expected]
     assert sys.platform != "linux" or list((home / ".cache" / "parakeet_py").iterdir())
+
+
+class Unprintable:
+    """What must not be asked for a text or a name, as its methods could do anything."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("asked for a text")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__qualname__", "__name__", "__module__"):
+            raise AssertionError("asked for a name")
+        raise AttributeError(name)
+
+
+def test_objects_without_a_name_are_not_asked_for_a_text(folder: Path) -> None:
+    def made(held: Any) -> Any:
+        return lambda kind, x: x * 2 if kind is Holder and held is not None else 0
+
+    class Holder:
+        method = made(Unprintable())
+
+    function: Any = accelerate(made(Unprintable()))
+    for _ in range(2):
+        assert function(Holder, 3) == 6
+    assert not function.fell_back and function.specializations
