@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from parakeet_py.base.routines import reports
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.simulated_clock import set_clocks
 from parakeet_py.hybrid.residency.byte_ranges import Rows
@@ -451,9 +452,9 @@ def do(request: Request, addresses: Sequence[int], numbers: Sequence[Any]) -> An
         case Routine(device, name, outs, ins, failed):
             sides = [[one._replace(address=address_of(one.address, addresses)) for one in side] for side in (outs, ins)]
             done = device.routine(name, *sides)
-            if done is None:
+            if done is None and not reports(name):
                 raise DeviceError(f"the library of {device.name} has refused {name}, which it has done before")
-            if bool(done[1]) is not failed:
+            if done is None or bool(done[1]) is not failed:
                 raise Failed(device, 0, OF_LIBRARY)
         case Expect(device, address, word):
             found = np.empty(1, np.int64)

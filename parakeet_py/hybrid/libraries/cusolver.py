@@ -26,7 +26,7 @@ LARGEST = 1 << 15  # extent of a matrix: sizes of workspaces are ints
 MOST = 256  # matrices of a stack, one after the other
 PLAIN, TRANSPOSED = 0, 1  # cublasOperation_t
 LOWER, UPPER = 0, 1  # cublasFillMode_t
-_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _PIVOT = 4  # bytes
 
 
@@ -74,7 +74,7 @@ class Cusolver(DeviceLibrary):
             return taken[-1]
 
         try:
-            elements = self._asked(memory, lambda stream: self._workspace(work))
+            elements = self.asked(memory, lambda stream: self._workspace(work))
             if elements is None:
                 return None
             factors = (room(work.many * whole), whole) if work.columns else work.results
@@ -86,18 +86,18 @@ class Cusolver(DeviceLibrary):
                     memory.copy_within(_at(work.results, number), _at(work.given, number), size)
 
             def calls(stream: int) -> bool:
-                self._library.set_stream(self._handle, stream)
+                self.in_stream(stream)
                 for number in range(work.many):
                     matrix, info = _at(factors, number), said + number * infos.strides[0]
                     if work.columns:
-                        self._call("getrf", work, n, n, matrix, n, space, pivots, info)
+                        self.call("getrf", work.letter, n, n, matrix, n, space, pivots, info)
                         into = _at(work.results, number), n, info + infos.itemsize
-                        self._call("getrs", work, work.how, n, work.columns, matrix, n, pivots, *into)
+                        self.call("getrs", work.letter, work.how, n, work.columns, matrix, n, pivots, *into)
                     else:
-                        self._call("potrf", work, work.how, n, matrix, n, space, elements, info)
+                        self.call("potrf", work.letter, work.how, n, matrix, n, space, elements, info)
                 return True
 
-            if self._asked(memory, calls) is None:
+            if self.asked(memory, calls) is None:
                 return None
             memory.copy_out(infos.reshape(-1).view(np.uint8), said)
         finally:
@@ -106,12 +106,11 @@ class Cusolver(DeviceLibrary):
         if not work.columns:
             infos = infos[:, :1]
         if (infos < 0).any():
-            with self._lock:
-                self._give_up(LibraryError(f"cuSOLVER does not take its argument {-infos.min()}"))
+            self.give_up(LibraryError(f"cuSOLVER does not take its argument {-infos.min()}"))
             return None
         return bool(infos.any())
 
-    def _asked(self, memory: Memory, calls: Callable[[int], Any]) -> Any:
+    def asked(self, memory: Memory, calls: Callable[[int], Any]) -> Any:
         """What calls of the library give, made in the order of the device's stream; None if one has failed."""
         with memory.library_order("cuSOLVER") as stream, self._lock:
             if self._library is None:
@@ -125,11 +124,21 @@ class Cusolver(DeviceLibrary):
     def _workspace(self, work: Work) -> int:
         n, matrix = work.extent, work.matrices[0]
         if work.columns:
-            return int(self._call("getrf_buffer_size", work, n, n, matrix, n))
-        return int(self._call("potrf_buffer_size", work, work.how, n, matrix, n))
+            return int(self.call("getrf_buffer_size", work.letter, n, n, matrix, n))
+        return int(self.call("potrf_buffer_size", work.letter, work.how, n, matrix, n))
 
-    def _call(self, name: str, work: Work, *given: int) -> Any:
-        return getattr(self._library, work.letter + name)(self._handle, *given)
+    def call(self, name: str, letter: str, *given: int) -> Any:
+        """A call of the library's, for a dtype."""
+        return getattr(self._library, letter + name)(self._handle, *given)
+
+    def in_stream(self, stream: int) -> None:
+        """What is asked next is done in the order of a stream."""
+        self._library.set_stream(self._handle, stream)
+
+    def give_up(self, error: Exception) -> None:
+        """Never ask again."""
+        with self._lock:
+            self._give_up(error)
 
 
 def _at(place: tuple[int, int], number: int) -> int:
@@ -142,9 +151,9 @@ def work_of(name: str, outs: Sequence[DeviceView], ins: Sequence[DeviceView]) ->
         return None
     out, matrix = outs[0], ins[0]
     many, n, _ = matrix.shape
-    if out.dtype not in _LETTERS or any(one.dtype != out.dtype for one in ins):
+    if out.dtype not in LETTERS or any(one.dtype != out.dtype for one in ins):
         return None
-    letter, size = _LETTERS[out.dtype], np.dtype(out.dtype).itemsize
+    letter, size = LETTERS[out.dtype], np.dtype(out.dtype).itemsize
     if not 0 < n < LARGEST or not 0 < many <= MOST:
         return None
     in_rows, in_columns = (n * size, size), (size, n * size)

@@ -15,6 +15,9 @@ _SIZE = ctypes.POINTER(ctypes.c_int)
 _GETRF = _POINTER, _INT, _INT, _POINTER, _INT
 _GETRS = _POINTER, _INT, _INT, _INT, _POINTER, _INT, _POINTER, _POINTER, _INT, _POINTER
 _POTRF = _POINTER, _INT, _INT, _POINTER, _INT
+_VALUES = _POINTER, _INT, _INT, _INT, _POINTER, _INT, _POINTER
+_CHAR = ctypes.c_byte
+_GESVD = _POINTER, _CHAR, _CHAR, _INT, _INT, *(_POINTER, _INT), _POINTER, *(_POINTER, _INT) * 2, _POINTER, _INT
 
 
 class Library:
@@ -36,7 +39,11 @@ class Library:
             setattr(self, f"{letter}getrf", getrf)
             setattr(self, f"{letter}getrs", call_of(library, f"{name}getrs", *_GETRS))
             setattr(self, f"{letter}potrf", potrf)
-            for each, types in (("getrf", _GETRF), ("potrf", _POTRF)):
+            values = "heevd" if letter in "cz" else "syevd"
+            setattr(self, f"{letter}{values}", call_of(library, f"{name}{values}", *_VALUES, _POINTER, _INT, _POINTER))
+            setattr(self, f"{letter}gesvd", call_of(library, f"{name}gesvd", *_GESVD, _POINTER, _POINTER))
+            shapes = ("gesvd", (_POINTER, _INT, _INT)), (values, _VALUES)
+            for each, types in (("getrf", _GETRF), ("potrf", _POTRF), *shapes):
                 size = call_of(library, f"{name}{each}_bufferSize", *types, _SIZE)
                 setattr(self, f"{letter}{each}_buffer_size", _sized(size))
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parakeet_py.hybrid.libraries import cusolver_values
 from parakeet_py.hybrid.libraries.cufft import Cufft, Transform, transform_of
 from parakeet_py.hybrid.libraries.cusolver import Cusolver, work_of
+from parakeet_py.hybrid.libraries.cusolver_values import values_of
 from parakeet_py.hybrid.libraries.device_library import Memory
 from parakeet_py.hybrid.residency.arrays import DeviceView
 
@@ -19,6 +21,10 @@ def do(
     work = work_of(name, outs, ins)
     if work is not None and cusolver.ready():
         failed = cusolver.run(memory, work)
+        return None if failed is None else ("cuSOLVER", failed)
+    values = values_of(name, outs, ins)
+    if values is not None and cusolver.ready():
+        failed = cusolver_values.run(cusolver, memory, values)
         return None if failed is None else ("cuSOLVER", failed)
     transform = transform_of(name, outs, ins)
     if transform is not None and cufft.ready() and _transformed(memory, cufft, transform, outs[0], ins[0]):

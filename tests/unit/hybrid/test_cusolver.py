@@ -46,7 +46,7 @@ class Bindings(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         letter, _, call = name[:1], "", name[1:]
-        if letter not in DTYPES or not call.startswith(("getrf", "getrs", "potrf")):
+        if letter not in DTYPES or not call.startswith(("getrf", "getrs", "potrf", "syevd", "heevd", "gesvd")):
             raise AttributeError(name)
         if name == self.broken:
             raise RuntimeError("CUSOLVER_STATUS_INTERNAL_ERROR")
@@ -121,6 +121,33 @@ class Bindings(types.ModuleType):
         write(a, np.where(np.tri(n, dtype=bool).T if how else np.tri(n, dtype=bool), factor, matrix))
         write(info, np.zeros(1, I4))
 
+    @staticmethod
+    def do_syevd(
+        read: Any, write: Any, mode: int, how: int, n: int, a: int, lda: int, values: int, *given: int
+    ) -> None:
+        space, size, info = given
+        assert lda == n and size == WORKSPACE and mode == 0 and how in (0, 1)
+        matrix = read(a, (n, n))
+        write(space, np.full(WORKSPACE, np.nan, matrix.dtype))
+        found = np.linalg.eigvalsh(matrix, "U" if how else "L") if np.isfinite(matrix).all() else np.full(n, np.nan)
+        write(values, found.astype(matrix.real.dtype))
+        write(a, np.full_like(matrix, 7))
+        write(info, np.zeros(1, I4))
+
+    do_heevd = do_syevd
+
+    @staticmethod
+    def do_gesvd(read: Any, write: Any, left: int, right: int, m: int, n: int, a: int, lda: int, *given: int) -> None:
+        values, u, ldu, vt, ldvt, _, size, rest, info = given
+        assert (
+            (left, right) == (ord("N"),) * 2 and not u and not vt and lda == ldu == m >= n == ldvt and size == WORKSPACE
+        )
+        matrix = read(a, (m, n))
+        write(rest, np.full(max(n - 1, 1), np.nan, matrix.real.dtype))
+        write(values, np.linalg.svd(matrix, compute_uv=False))
+        write(a, np.full_like(matrix, 7))
+        write(info, np.zeros(1, I4))
+
 
 @pytest.fixture
 def cusolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bindings]:
@@ -157,6 +184,18 @@ def upper(a: Any) -> Any:
     return np.linalg.cholesky(a, upper=True)
 
 
+def singular_values(a: Any) -> Any:
+    return np.linalg.svd(a, compute_uv=False)
+
+
+def eigenvalues(a: Any) -> Any:
+    return np.linalg.eigvalsh(a)
+
+
+def eigenvalues_above(a: Any) -> Any:
+    return np.linalg.eigvalsh(a, UPLO="U")
+
+
 CASES: dict[str, tuple[Any, tuple[Any, ...], list[str]]] = {
     "vector": (solve, (A, B[:, 0].copy()), ["dgetrf", "dgetrs"]),
     "matrix": (solve, (A, B), ["dgetrf", "dgetrs"]),
@@ -174,6 +213,14 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], list[str]]] = {
     "lower, complex": (lower, (H,), ["zpotrf"]),
     "upper, complex": (upper, (H,), ["zpotrf"]),
     "only a triangle": (lower, (np.tril(H) + 7 * np.triu(Z, 1),), ["zpotrf"]),
+    "singular values": (singular_values, (A,), ["dgesvd"]),
+    "singular values, wide": (singular_values, (B.T.copy(),), ["dgesvd"]),
+    "singular values, tall, in columns": (singular_values, (np.asfortranarray(B),), ["dgesvd"]),
+    "singular values, tall": (singular_values, (B,), []),
+    "singular values, stacks": (singular_values, (STACK[:, :, :2] + 1j,), ["zgesvd"] * 6),
+    "eigenvalues": (eigenvalues, (A,), ["dsyevd"]),
+    "eigenvalues, complex": (eigenvalues, (H + 5 * np.triu(Z, 1),), ["zheevd"]),
+    "eigenvalues, of columns, from above": (eigenvalues_above, (Z.T,), ["zheevd"]),
     "lower, stacks": (lower, (STACK @ STACK.swapaxes(-1, -2),), ["dpotrf"] * 6),
 }
 
@@ -208,6 +255,14 @@ def test_failures(work: Any, args: Any, text: str, cusolver: Bindings) -> None:
     assert cusolver.asked
     good = (2 * np.eye(args[0].shape[-1]) + np.zeros_like(args[0]), *args[1:])
     assert np.allclose(function(*good), work(*good))
+
+
+def test_values_that_are_not_finite(cusolver: Bindings) -> None:
+    """NumPy says what becomes of them."""
+    function = accelerate(eigenvalues)
+    with pytest.raises(np.linalg.LinAlgError, match="Eigenvalues did not converge"):
+        function(np.full((3, 3), np.nan))
+    assert np.allclose(function(A), eigenvalues(A)) and cusolver.asked == ["dsyevd", "dsyevd"]
 
 
 def test_arrays_that_stay(cusolver: Bindings) -> None:
@@ -309,6 +364,8 @@ class Loaded:
         self.cusolverDnCreate = function((pointer,), create)
         self.cusolverDnSetStream = function((pointer, pointer), bindings.set_stream)
         matrix = pointer, integer, integer, pointer, integer
+        of_values = pointer, *[integer] * 3, pointer, integer, pointer
+        of_svd = pointer, *[ctypes.c_byte] * 2, *[integer] * 2, pointer, integer, pointer, *(pointer, integer) * 2
         right = pointer, *[integer] * 3, pointer, integer, pointer, pointer, integer, pointer
         for letter in DTYPES:
             name = f"cusolverDn{letter.upper()}"
@@ -316,13 +373,17 @@ class Loaded:
                 ("getrf", (*matrix, *[pointer] * 3)),
                 ("getrs", right),
                 ("potrf", (*matrix, pointer, integer, pointer)),
+                (f"{'he' if letter in 'cz' else 'sy'}evd", (*of_values, pointer, integer, pointer)),
+                ("gesvd", (*of_svd, pointer, integer, pointer, pointer)),
             ):
                 setattr(self, name + call, function(kinds, named(letter + call)))
-            for call in ("getrf", "potrf"):
-                setattr(self, f"{name}{call}_bufferSize", function((*matrix, pointer), sized))
+            values = "heevd" if letter in "cz" else "syevd"
+            shapes = (("getrf", matrix), ("potrf", matrix), (values, of_values), ("gesvd", (pointer, integer, integer)))
+            for call, kinds in shapes:
+                setattr(self, f"{name}{call}_bufferSize", function((*kinds, pointer), sized))
 
 
-@pytest.mark.parametrize("name", ["matrix", "complex", "lower"])
+@pytest.mark.parametrize("name", ["matrix", "complex", "lower", "singular values", "eigenvalues, complex"])
 def test_the_library_itself(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without nvmath: the same calls in C."""
     made = Bindings()
