@@ -16,7 +16,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.imp import ir as imp
 from parakeet_py.signature.positional import parameter_names
 from parakeet_py.signature.results import listed
-from parakeet_py.signature.specs import ObjectSpec, Signature, Source, StaticSpec, leaves
+from parakeet_py.signature.specs import AS_ARRAY, ObjectSpec, Signature, Source, StaticSpec, leaves
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.pipeline import PassReport
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE
@@ -82,4 +82,7 @@ def leaf_names(compiled: Compiled) -> list[str]:
     signature = compiled.signature
     names = parameter_names(compiled.function.__code__)
     names += [_name_of(hidden.source, compiled.function.__code__.co_freevars) for hidden in signature.hidden]
-    return [names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:]) for leaf in leaves(signature)]
+    return [
+        names[leaf.path[0]] + "".join(f"[{index}]" for index in leaf.path[1:] if index != AS_ARRAY)
+        for leaf in leaves(signature)
+    ]
