@@ -490,8 +490,12 @@ def export(
     from importlib.metadata import version
 
     from parakeet_py.call.exporting import export as write
+    from parakeet_py.export.errors import ExportError
 
     dispatcher = _dispatcher(self)
+    if isinstance(dispatcher.given, (partial, types.MethodType)):
+        what = "a bound method" if isinstance(dispatcher.given, types.MethodType) else "a partial object"
+        raise ExportError(f"{dispatcher.given!r} is {what}: export a function that calls it")
     calls = [dispatcher.positional(args, dict(kwargs or {}))]
     for one in also:
         has_keywords = bool(one) and isinstance(one[-1], dict)

@@ -136,6 +136,8 @@ def _load(target: str) -> Any:
         if not hasattr(found, part):
             raise fail(f"{file} has no {name}")
         found = getattr(found, part)
+    if not callable(found):
+        raise fail(f"{name} of {file} is no function, it is {type(found).__name__}")
     return found if hasattr(found, "untyped_ir") else accelerate(found)
 
 

@@ -72,7 +72,9 @@ def check_settings(name: str, threads: str, blas: str) -> Threads:
         The text says which there are.
     """
     if not _NAME.fullmatch(name):
-        raise ExportError(f"{name!r} cannot be the name of a C library: letters, digits and _, a letter first")
+        raise ExportError(
+            f"{name!r} cannot be the name of a C library: letters, digits and _, a letter first: give another name"
+        )
     if blas not in ("none", "cblas"):
         raise ExportError(f"no blas {blas!r}; there are none (products are loops) and cblas")
     for way in WAYS:

@@ -134,6 +134,8 @@ def literal(value: Any) -> str:
         name = str(value.__name__)
         if vars(builtins).get(name) is value:
             return name
+    if isinstance(value, np.generic) and kind in _TYPES:
+        return f"{_TYPES[kind]}({literal(value.item())})"
     raise ExportError(f"{kind.__name__} objects cannot be written down")
 
 

@@ -232,6 +232,7 @@ class TestExplain:
             ("{source}:add_one", ["--stage", "ptx"], "no stage ptx"),
             ("{source}:add_one", ["--args", "nothing"], "--args 'nothing': NameError: name 'nothing' is not defined"),
             ("{source}:add_one", ["--args", "1 +"], "--args '1 +': SyntaxError: "),
+            ("{source}:np", ["--args", "1"], "is no function, it is module"),
             ("{source}:add_one", ["--args", "np.ones(3)["], "with NumPy as np: --args 'np.ones(10), scale=2.0'"),
             ("{source}:add_one", ["--args", "1, 2"], "add_one() too many positional arguments"),
             ("{source}:add_one", ["--args", ""], "add_one() missing a required argument: 'x'"),

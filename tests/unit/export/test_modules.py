@@ -18,6 +18,7 @@ import pytest
 from parakeet_py import accelerate
 from parakeet_py.export import link
 from parakeet_py.export.c_source import memory_of
+from parakeet_py.export.python_module import literal
 from tests.unit.export import run_modules
 from tests.unit.export.functions import CALLS, by_name, copied, depth, laplace, power, summary
 
@@ -153,6 +154,12 @@ def test_keyword_arguments_are_exported(tmp_path: Path) -> None:
     function = load(tmp_path, "by_name")
     for args, named in ([(line,), lows], [(line * 4, 2, 0.25), {}], [(), {"a": line, "scale": 1.5, "shift": 0}]):
         same(function(*args, **named), by_name(*args, **named))
+
+
+@pytest.mark.parametrize("value", [np.float32(0.1), np.complex64(1 - 2j), np.bool_(True), np.uint64(2**64 - 1)])
+def test_defaults_that_are_numpy_scalars_are_written_down(value: Any) -> None:
+    again = eval(literal(value), {"np": np})
+    assert type(again) is type(value) and again == value
 
 
 def test_overlapping_arguments_are_a_signature(tmp_path: Path) -> None:

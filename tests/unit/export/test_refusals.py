@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import namedtuple
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ TABLE = np.zeros(4)
 class Plain:
     def __init__(self, x: float) -> None:
         self.x = x
+
+    def doubled(self) -> float:
+        return 2.0 * self.x
 
 
 def kept_by_python(a: Any) -> Any:
@@ -145,6 +149,13 @@ def test_settings_are_checked(tmp_path: Path, settings: Any, message: str) -> No
     with pytest.raises(ExportError) as error:
         accelerate(scaled).export(tmp_path, LINE, **settings)
     assert message in str(error.value)
+
+
+def test_what_is_no_function_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"functools.partial.* is a partial object: export a function that calls it"):
+        accelerate(partial(np.power, 2.0)).export(tmp_path, 3.0)
+    with pytest.raises(ExportError, match=r"is a bound method: export a function that calls it"):
+        accelerate(Plain(2.0).doubled).export(tmp_path)
 
 
 def test_wrong_numbers_of_arguments(tmp_path: Path) -> None:
