@@ -64,6 +64,13 @@ class ListOfPython(OfSignature):
 
 
 @record
+class ContainerOfPython(OfSignature):
+    """A list or dict that a statement makes is an object, as Python is given it and may keep it (`made_containers`)."""
+
+    site: Site
+
+
+@record
 class ReferencedItems(OfSignature):
     """Instances of a class change in lists (`instance_lists`)."""
 

@@ -55,7 +55,7 @@ from parakeet_py.typed_ir.specialize.context import Context
 from parakeet_py.typed_ir.specialize.forms import FORMS
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_columns, instances
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
-from parakeet_py.typed_ir.specialize.opaque import frame_states, opaque
+from parakeet_py.typed_ir.specialize.opaque import frame_states, made_containers, opaque
 from parakeet_py.typed_ir.specialize.opaque.operands import LISTS
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.specialize.paths import (
@@ -314,7 +314,7 @@ class Specializer(Context):
             frame.began[id(let)] = self.python.effects
             if not frame.namespace.trusted:  # what the library does happens, for the user, where it was called
                 self.builder.pos = place(frame.function, let.pos, frame.caller)
-            values = statements.execute(self, let)
+            values = made_containers.made(self, let, statements.execute(self, let))
             if NeverV in map(type, values) and not isinstance(let.op, ssa.If | ssa.For | ssa.While | ssa.Guarded):
                 return [NeverV()] * len(block.results)
             iterator_consumption.check_statement(self, let, values)

@@ -40,7 +40,7 @@ from parakeet_py.typed_ir.specialize.forms import array_of, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened, without_lists
-from parakeet_py.typed_ir.specialize.opaque import watched_lists
+from parakeet_py.typed_ir.specialize.opaque import made_containers, watched_lists
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.purity import has_python_methods, holds_array, is_pure, may_store, of_random
@@ -169,6 +169,7 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
 def opaque_box(s: Context, value: Value, reason: str = "values of different types meet") -> ObjectV:
     """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
     s.shadows.shown(roots_of(value))
+    s.python.makes_lists |= made_containers.holds_container(value)
     made = emit_opaque(s, "same", [value], {}, site_key(s, s.frame.pos, "same"), reason, ANY)
     assert isinstance(made, ObjectV)
     return made
@@ -233,6 +234,7 @@ def emit_opaque(
     leaves: list[ir.Operand] = []
     passed = [*values, *keywords.values()]
     if _may_keep(operation, values) or may_store(operation, values, tuple(keywords)):
+        made_containers.give(s, passed)
         passed = [watched_lists.themselves(s, value) for value in passed]
     templates = tuple([template_of(s, value, leaves) for value in passed])
     result = result or _known_result(operation, values)
@@ -268,6 +270,8 @@ def emit_opaque(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
     foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
+    if s.python.makes_lists and any(map(_holds_object, (*values, *keywords.values()))):
+        regular = False  # when the call is replayed, it would have made the list anew
     line, trace = s.frame.pos.line, entries(s.builder.pos)
     made_site = OpaqueSite(
         operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
@@ -446,6 +450,10 @@ def _uses_up(target: Value) -> bool:
 
 def _holds_map(value: Value) -> bool:
     return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
+
+
+def _holds_object(value: Value) -> bool:
+    return isinstance(value, ObjectV) or any(map(_holds_object, parts_of(value)))
 
 
 def _holds_instance(value: Value) -> bool:
