@@ -23,7 +23,6 @@ import numpy as np
 from parakeet_py.base.errors import HOLD_ALWAYS, DeoptimizedError
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import in_frames
-from parakeet_py.base.types import Array, Object
 from parakeet_py.call.compiled import Compiled
 from parakeet_py.call.load import present, read_source
 from parakeet_py.frontend import to_ssa_cached
@@ -50,9 +49,9 @@ from parakeet_py.typed_ir.specialize.opaque.sites import (
     CONTINUE,
     EXIT,
     OpaqueSite,
+    can_be_replayed,
     is_harmless,
     is_logged,
-    is_pure_site,
     may_not_go_on,
 )
 
@@ -198,10 +197,7 @@ def _opaque(compiled: Compiled) -> list[imp.Opaque]:
 
 
 def _can_be_replayed(site: OpaqueSite, statement: imp.Opaque) -> bool:
-    """Can the result of an operation be taken from a log, as it has changed no array?"""
-    if site.operation == CONTINUE or is_pure_site(site):
-        return True
-    return site.regular and not any(isinstance(arg.type, Array | Object) for arg in statement.args)
+    return can_be_replayed(site, [arg.type for arg in statement.args])
 
 
 def is_for_python(compiled: Compiled, error: Exception) -> bool:
@@ -331,6 +327,8 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
     made: dict[int, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any]]] = {}
     read_late = compiled.read_after_opaque
     had = watched_now(compiled.function, read_late)
+    sites = compiled.specialization.opaque_sites
+    safe = {one.site for one in _opaque(compiled) if _can_be_replayed(sites[one.site], one)}
     pending: Callable[[], Any] | None = None
     held: Sequence[Any] = ()
     watched: WatchedLists | None = None
@@ -353,7 +351,7 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
         assemble_operands, do = made[number]
         operands = assemble_operands(*args)
         logged = is_logged(site)
-        log.whole = log.whole and (not logged or opaque.is_safe(site, operands))
+        log.whole = log.whole and (not logged or number in safe)
         lists = lists_in(site.operands, operands)
         before = list(map(contents, lists))
         try:

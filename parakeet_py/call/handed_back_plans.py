@@ -18,7 +18,7 @@ from __future__ import annotations
 import ctypes
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -38,14 +38,12 @@ from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Te
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
 from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
-from parakeet_py.typed_ir.specialize.opaque.purity import holds_array, is_pure
-from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, is_logged, makes_lists
+from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, can_be_replayed, is_logged, makes_lists
 
 MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be replayed; objects count as an eighth of it
 FLAGS = Flags.C | Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE
 LOGGED = 64  # bytes that a scalar in the log counts for
 C_TYPES: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
-_ARRAY = np.empty(0)
 _Word = ctypes.c_int64
 
 Perform = Callable[[Any, int, int, int], int]  # (call state, ctx, slots of the operands, of the results): a status
@@ -75,7 +73,7 @@ class Plan:
         self.lists = makes_lists(site) and site.operation != "same"
         kinds = [] if site.result is None else result_types(site.result)
         self.slots = site.has_flag + sum(map(slots_in, kinds))
-        self.safe = site.regular and not any(isinstance(kind, Array | Object) for kind in types)
+        self.safe = can_be_replayed(site, types)
         self.accepted: type | None = None  # the type of results that are accepted without a further look
         if isinstance(site.result, ScalarSpec):
             kind = np.dtype(site.result.dtype).type
@@ -128,10 +126,9 @@ class _Writer:
 
     def function(self) -> Perform:
         self.take()
-        if self.plan.late:
+        if self.plan.late or (self.plan.evaluated and not self.plan.safe):
             self.put("state.safe = False")
         operands = [self.operand(template) for template in self.plan.site.operands]
-        self.look_for_arrays(operands)
         call = operation_text(self.plan.site.operation, operands, self.plan.site.keywords, self.names)
         if self.plan.lists:
             self.names |= {"templates": self.plan.site.operands, "lists_in": lists_in, "contents": contents}
@@ -241,45 +238,6 @@ class _Writer:
             self.put("given = at(arguments)")
         for line, depth in reads:
             self.put(line, depth)
-
-    def look_for_arrays(self, operands: Sequence[str]) -> None:
-        """Whether the call can still be replayed after this operation (see `opaque.is_safe`)."""
-        plan, site = self.plan, self.plan.site
-        if plan.safe or not plan.evaluated:
-            return
-        holds = []
-        for template, name in zip(site.operands, operands, strict=True):
-            match template:
-                case LeafT(position) if isinstance(plan.types[position], Scalar):
-                    pass
-                case StaticT(value) if not holds_array(value):
-                    pass
-                case LeafT(position) if isinstance(plan.types[position], Array):
-                    holds.append("True")
-                case _:
-                    holds.append(f"holds_array({name})")
-        unsafe = "True"
-        if site.regular:
-            if not holds or self.leaves_arrays_alone():
-                return
-            self.names |= {"holds_array": holds_array, "is_pure": is_pure}
-            unsafe = f"({' or '.join(holds)})"
-            if site.operation == "call" and not isinstance(site.operands[0], StaticT):
-                unsafe += f" and not is_pure({operands[0]}, {len(operands) - 1}, {site.keywords!r})"
-        self.put(f"if state.safe and {unsafe}:")
-        self.put("state.safe = False", 2)
-
-    def leaves_arrays_alone(self) -> bool:
-        """Is it known beforehand that the operation changes no array it is given?"""
-        site = self.plan.site
-        if site.operation != "call":
-            return site.operation != "set_item" and not site.operation.startswith("inplace")
-        match site.operands[0]:
-            case StaticT(function):
-                return is_pure(function, len(site.operands) - 1, site.keywords)
-            case ContainerT("method", (LeafT(position),), (name,)) if isinstance(self.plan.types[position], Array):
-                return is_pure(getattr(_ARRAY, name, None), len(site.operands) - 1, site.keywords)
-        return False
 
     def log(self) -> None:
         if not self.plan.evaluated:

@@ -142,7 +142,6 @@ class PythonState:
         self.sites: list[OpaqueSite] = []
         self.lists: dict[int, tuple[Value, Any]] = {}  # that Python has given, by `id`, and the keys of what gave them
         self.made: dict[int, tuple[Value, Fact]] = {}  # lists and dicts that statements make, see `made_containers`
-        self.makes_lists = False  # does it put lists or dicts together that the function goes on with?
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
         self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made, see `random_generators`

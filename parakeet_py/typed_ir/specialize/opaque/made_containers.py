@@ -84,11 +84,6 @@ def _used_again(s: Context) -> list[Value]:
     return [*found, *s.builder.fields.values()]
 
 
-def holds_container(value: Value) -> bool:
-    """Is this a list or dict, or are there any in it?"""
-    return next(_containers(value), None) is not None
-
-
 def _containers(value: Value) -> Iterator[Value]:
     if _is_container(value):
         yield value

@@ -43,7 +43,7 @@ from parakeet_py.typed_ir.specialize.observed import ANY, loosened, without_list
 from parakeet_py.typed_ir.specialize.opaque import made_containers, watched_lists
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
-from parakeet_py.typed_ir.specialize.opaque.purity import has_python_methods, holds_array, is_pure, may_store, of_random
+from parakeet_py.typed_ir.specialize.opaque.purity import has_python_methods, is_pure, may_store, of_random
 from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
 from parakeet_py.typed_ir.specialize.opaque.sites import (
     RAISES,
@@ -81,17 +81,6 @@ from parakeet_py.typed_ir.specialize.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
-
-
-def is_safe(site: OpaqueSite, operands: Sequence[Any]) -> bool:
-    """Can no array be changed by the operation?"""
-    if not site.regular:
-        return False
-    if not any(map(holds_array, operands)):
-        return True
-    if site.operation == "call":
-        return is_pure(operands[0], len(operands) - 1, site.keywords)
-    return site.operation != "set_item" and not site.operation.startswith("inplace")
 
 
 def operation_of(s: Context, op: ssa.Op) -> tuple[str, list[Value], dict[str, Value]]:
@@ -169,7 +158,6 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
 def opaque_box(s: Context, value: Value, reason: str = "values of different types meet") -> ObjectV:
     """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
     s.shadows.shown(roots_of(value))
-    s.python.makes_lists |= made_containers.holds_container(value)
     made = emit_opaque(s, "same", [value], {}, site_key(s, s.frame.pos, "same"), reason, ANY)
     assert isinstance(made, ObjectV)
     return made
@@ -270,8 +258,6 @@ def emit_opaque(
         frame.namespace.trusted or frame.function.name in ("element", "condition") for frame in s.frames
     )
     foreign = any(_has_own_methods(s, value) for value in (*values[1:], *keywords.values()))
-    if s.python.makes_lists and any(map(_holds_object, (*values, *keywords.values()))):
-        regular = False  # when the call is replayed, it would have made the list anew
     line, trace = s.frame.pos.line, entries(s.builder.pos)
     made_site = OpaqueSite(
         operation, templates, tuple(keywords), result, text, reason, line, key, trace, regular, catches, foreign
@@ -450,10 +436,6 @@ def _uses_up(target: Value) -> bool:
 
 def _holds_map(value: Value) -> bool:
     return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
-
-
-def _holds_object(value: Value) -> bool:
-    return isinstance(value, ObjectV) or any(map(_holds_object, parts_of(value)))
 
 
 def _holds_instance(value: Value) -> bool:

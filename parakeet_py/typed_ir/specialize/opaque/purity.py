@@ -53,12 +53,3 @@ def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) 
 def has_python_methods(cls: type) -> bool:
     """May instances run Python code when a function in C looks at them, by their class or as generators do?"""
     return bool(cls.__flags__ & _HEAP_TYPE) or issubclass(cls, Iterator)
-
-
-def holds_array(value: Any) -> bool:
-    """Can an operation on a value change an array?"""
-    if isinstance(value, tuple | list):
-        return any(map(holds_array, value))
-    if isinstance(value, dict):
-        return any(map(holds_array, value.values()))
-    return isinstance(value, np.ndarray) or isinstance(getattr(value, "__self__", None), np.ndarray)

@@ -8,6 +8,7 @@ from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames.tracebacks import TraceEntry
+from parakeet_py.base.types import Array, Object, Type
 from parakeet_py.frontend.evaluate.observed_values import Key
 from parakeet_py.signature.object_assembly import ContainerT, StaticT, Template
 from parakeet_py.signature.random_states import given_left, given_words
@@ -118,6 +119,17 @@ def is_pure_site(site: OpaqueSite) -> bool:
     if site.operation != "call" or not isinstance(site.operands[0], StaticT) or site.foreign:
         return False
     return is_pure(site.operands[0].value, len(site.operands) - 1 - len(site.keywords), site.keywords)
+
+
+def can_be_replayed(site: OpaqueSite, types: Iterable[Type]) -> bool:
+    """Can a call be replayed with what the operation has given? `types` are those of the leaves of its operands.
+
+    A replay makes arrays, lists and dicts anew. What an operation has kept, changed or given back would be those of the
+    call that was given up.
+    """
+    if site.operation == CONTINUE or is_pure_site(site):
+        return True
+    return site.regular and not any(isinstance(kind, Array | Object) for kind in types)
 
 
 def is_logged(site: OpaqueSite) -> bool:
