@@ -89,7 +89,6 @@ from parakeet_py.typed_ir.specialize.values import (
     ComprehensionV,
     DictV,
     Frame,
-    ListValue,
     NeverV,
     Static,
     TupleV,
@@ -133,8 +132,8 @@ class Specialization:
 
 
 BUILTINS.of_any = (builtin_calls, builtin_reductions, sorting, generators, math_calls, operator_calls, sorted_lists)
+LISTS.of_any = (list_objects,)
 FORMS.of_key = dict(zip(WITH_COLUMNS, (dynamic_lists, array_lists, ragged_arrays, hash_maps, times), strict=True))
-LISTS.of_key = {ListValue: list_objects}
 
 NO_GENERATOR = "a generator cannot be accelerated by itself"
 
