@@ -544,7 +544,7 @@ def _ratio(quota: str, period: str) -> float | None:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="utf-8") as file:
             return file.read()
     except (OSError, ValueError):
         return ""
