@@ -160,9 +160,9 @@ def _inverse_half_power(f: FunctionText, kind: str, x: str, sqrt: str) -> str:
     inverse = f.binary("fdiv", kind, float_literal(1.0, kind), x)
     power = f.binary("fmul", kind, inverse, f.value(f"call {kind} {sqrt}({kind} {inverse})"))
     rest = f.intrinsic("fma", kind, f.value(f"fneg {kind} {x}"), inverse, float_literal(1.0, kind))
-    change = f.binary("fmul", kind, power, f.binary("fmul", kind, rest, float_literal(1.5, kind)))
-    finite = f.binary("fcmp olt", kind, f.intrinsic("fabs", kind, change), float_literal(float("inf"), kind))
-    return f.binary("fadd", kind, power, f.select(finite, kind, change, float_literal(0.0, kind)))
+    better = f.intrinsic("fma", kind, power, f.binary("fmul", kind, rest, float_literal(1.5, kind)), power)
+    finite = f.binary("fcmp ogt", kind, rest, float_literal(-1.0, kind))  # or NaN, or -inf where r overflows
+    return f.select(finite, kind, better, power)
 
 
 def _vector_symbol(module: ModuleText, name: str, symbol: str, dtype: str, arity: int) -> str | None:
