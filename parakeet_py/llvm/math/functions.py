@@ -19,6 +19,7 @@ import numpy as np
 
 from parakeet_py.base.types import itemsize
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, PURE, FunctionText, ModuleText, float_literal, is_literal
+from parakeet_py.llvm.engine.late_functions import INVERSE
 from parakeet_py.llvm.math.names import symbol as own_symbol
 from parakeet_py.llvm.runtime.symbols import resolve
 from parakeet_py.typed_ir.ir import FLOAT_UNARY
@@ -156,13 +157,30 @@ def _half_power(f: FunctionText, kind: str, base: str, exponent: float) -> str:
 
 def _inverse_half_power(f: FunctionText, kind: str, x: str, sqrt: str) -> str:
     """x ** -1.5 with one division (which takes as long as all else), for x other than -0.0: r * sqrt(r) of r = 1 / x,
-    plus what the error of r makes of that, where it is finite. For x = -inf, r is -0.0, and so is its root."""
+    plus what the error of r makes of that, where it is finite. For x = -inf, r is -0.0, and so is its root. With
+    AVX-512 by an estimate of 1 / sqrt(x) (`engine.late_functions`)."""
+    features = f.module.host.features.split(",")
+    if kind == "double" and "+avx512f" in features and "+avx512vl" in features:
+        return _late_inverse_half_power(f, x)
     inverse = f.binary("fdiv", kind, float_literal(1.0, kind), x)
     power = f.binary("fmul", kind, inverse, f.value(f"call {kind} {sqrt}({kind} {inverse})"))
     rest = f.intrinsic("fma", kind, f.value(f"fneg {kind} {x}"), inverse, float_literal(1.0, kind))
     better = f.intrinsic("fma", kind, power, f.binary("fmul", kind, rest, float_literal(1.5, kind)), power)
     finite = f.binary("fcmp ogt", kind, rest, float_literal(-1.0, kind))  # or NaN, or -inf where r overflows
     return f.select(finite, kind, better, power)
+
+
+def _late_inverse_half_power(f: FunctionText, x: str) -> str:
+    module, mapping = f.module, []
+    full = module.host.vector_bits // 64
+    for lanes in (1, full, *([full // 2] if full > 4 else [])):
+        kind, name = ("double", INVERSE) if lanes == 1 else (f"<{lanes} x double>", f"{INVERSE}.{lanes}")
+        module.declare_late(kind, name, kind, PURE)
+        if lanes > 1:
+            module.keep(name)
+            mapping.append(f"_ZGV_LLVM_N{lanes}v_{INVERSE}({name})")
+    group = module.attributes(f'{PURE} "vector-function-abi-variant"="{",".join(mapping)}"')
+    return f.value(f"call double @{INVERSE}(double {x}) {group}")
 
 
 def _vector_symbol(module: ModuleText, name: str, symbol: str, dtype: str, arity: int) -> str | None:

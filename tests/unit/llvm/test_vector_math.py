@@ -6,6 +6,7 @@ import ctypes
 import math
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -262,6 +263,33 @@ def test_small_powers_are_products(exponent: float, wanted: Callable[[Any], Any]
         for value in specials("float64"):
             np.testing.assert_array_equal(native(value), wanted(value))
             np.testing.assert_allclose(native(value), np.power(value, exponent), 1e-15)
+
+
+def test_inverse_powers_have_the_same_bits_beside_odd_ones() -> None:
+    """x ** -1.5, of which vectors with unusual numbers in some lanes are put right."""
+    from parakeet_py.imp import ir
+    from tests.helpers.native_functions import const
+
+    x, r = Var("x", Scalar("float64")), Var("r", Scalar("float64"))
+    single = Native(function([x], [let(r, prim("pow", x, const(-1.5, "float64")))], [r]))
+    rng = np.random.default_rng(2)
+    data = np.exp(rng.normal(size=200) * 80)
+    data[::7] = np.resize([*specials("float64"), -1.0, 5e-324, 1e308, 2.0**600, 2.0**-600], data[::7].size)
+    fn = elementwise("sqrt", ["float64"], "float64", layout="C")
+    first, loop = fn.body.statements
+    assert isinstance(loop, ir.For)
+    load, compute, store = loop.body.statements
+    assert isinstance(load, ir.Let) and isinstance(compute, ir.Let)
+    body = ir.Block((load, let(compute.out, prim("pow", load.out, const(-1.5, "float64"))), store))
+    powers = function(fn.params, [first, replace(loop, body=body)], roots=dict(fn.roots))
+    out = np.empty_like(data)
+    Native(powers)(data, out)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(out, [single(value) for value in data])
+        np.testing.assert_allclose(out, np.power(data, -1.5), 1e-15)
+    for value, found in zip(data, out, strict=True):
+        if 1e-200 < value < 1e200:
+            assert error(found, mp.mpf(float(value)) ** mp.mpf(-1.5), "float64") < 1.1
 
 
 def test_without_libmvec(monkeypatch: pytest.MonkeyPatch) -> None:
