@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from parakeet_py.cluster.arrays import Root
+from parakeet_py.cluster.arrays import LazyArray, Root
+from parakeet_py.cluster.grid import Space
 from parakeet_py.cluster.worker.buffers import ViewSlot, WindowSpec
+from parakeet_py.hybrid.partition.access import Access
 from parakeet_py.hybrid.partition.block_parts import private_identity
+from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Var
 
-if TYPE_CHECKING:
-    from parakeet_py.cluster.region_tasks import RegionTasks
+
+class Run(Protocol):
+    """A region on its way to tasks (see `region_tasks`): its arrays, what it reads and writes, and how it is cut."""
+
+    region: Region
+    arrays: dict[Var, LazyArray]
+    space: Space
+    reads: list[tuple[Access, LazyArray]]
+    writes: list[tuple[Access, LazyArray]]
+    cut: tuple[int, ...]
+    private: bool
 
 
-def copy_of_target(run: RegionTasks, number: int) -> tuple[Var, ViewSlot, WindowSpec] | None:
+def copy_of_target(run: Run, number: int) -> tuple[Var, ViewSlot, WindowSpec] | None:
     """What blocks have a copy of, and the window `number` that it is in."""
     if not run.private:
         return None
@@ -29,7 +41,7 @@ def copy_of_target(run: RegionTasks, number: int) -> tuple[Var, ViewSlot, Window
     return op.target, slot, WindowSpec(target.root.dtype, box, (), True, None, identity.value)
 
 
-def rows_of(run: RegionTasks, roots: Sequence[Root]) -> tuple[tuple[int, int] | None, ...] | None:
+def rows_of(run: Run, roots: Sequence[Root]) -> tuple[tuple[int, int] | None, ...] | None:
     """See `Arguments.rows`."""
     op = run.region.op
     if 0 not in run.cut or not run.region.touched.traced:
