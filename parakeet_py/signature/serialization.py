@@ -152,7 +152,7 @@ def value_to_json(value: object) -> Json:
 
 def _name_of(value: object) -> list[str]:
     kind = type(value)
-    if hasattr(kind, "__getattr__") and not kind.__module__.startswith("parakeet_py."):
+    if hasattr(kind, "__getattr__") and not kind.__module__.startswith(("parakeet_py.", "enum", "numpy")):
         raise NotPortable(f"a {kind.__name__} may run a method when it is asked for its name")
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None)
