@@ -27,7 +27,7 @@ from parakeet_py.cluster.planned_call import given
 from parakeet_py.cluster.products import run_product
 from parakeet_py.cluster.region_tasks import run_region
 from parakeet_py.cluster.report import ClusterReport, RegionReport
-from parakeet_py.cluster.worker import scalars
+from parakeet_py.cluster.worker import scalars, tasks
 from parakeet_py.cluster.worker.given_up import is_failure_for_python
 from parakeet_py.cluster.worker.kernel import Kernel
 from parakeet_py.hybrid.partition.block_parts import BlockPart
@@ -279,6 +279,7 @@ class HostWalk:
             condition = self.number(condition)
         if not isinstance(condition, LazyScalar):
             if not condition:
+                self._pass_checks()
                 known = [self.number(value) for value in values]
                 raise exception_of(self.function, [self.function.body], failure, known)
             return
@@ -286,6 +287,12 @@ class HostWalk:
         before = TaskRef(self.checks[-1]) if self.checks else None  # the first one that fails is the one that raises
         made = self.lazy(Scalar("bool"), "check", scalars.checked, found, kinds, before, condition, *values)
         self.checks.append(made.key)
+
+    def _pass_checks(self) -> None:
+        """Wait for what may have failed before something else that does."""
+        left = [key for key in (*self.checks, *self.may_raise) if key in self.graph.tasks]
+        if left:
+            self.round([], [self.graph.add((self.graph.prefix("passed"),), tasks.after, None, *map(TaskRef, left))])
 
     def _rhs(self, out: Var, rhs: imp.Rhs) -> Any:
         match rhs:

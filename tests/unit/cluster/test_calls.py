@@ -616,3 +616,21 @@ def test_forms_of_arrays_that_have_changed_before_a_round() -> None:
 
     values = np.arange(12.0).reshape(3, 4)
     assert same(accelerate(when="now", strict=True)(flat)(in_chunks(values, 2)), flat(values))
+
+
+def test_what_fails_first_raises_though_what_fails_later_is_known_before() -> None:
+    def converted(x: Any, k: int) -> Any:
+        return int(x[0]) + x[k]
+
+    def picked(x: Any, places: Any, k: int) -> Any:
+        y = x[places]
+        if k > 2:
+            raise KeyError("large")
+        return y
+
+    with pytest.raises(ValueError, match="NaN"):
+        accelerate(when="now", strict=True)(converted)(in_chunks(np.array([np.nan, 1, 2]), 2), 3)
+    compiled = accelerate(when="now", strict=True)(picked)
+    for place, error in ((7, IndexError), (1, KeyError)):
+        with pytest.raises(error):
+            compiled(in_chunks(V[:4], 2), in_chunks(np.array([0, place]), 1), 3)
