@@ -57,7 +57,7 @@ def calls() -> None:
     """Arguments of all kinds, exceptions, graphs; what the doctor says."""
     driver.load(capability=(9, 0))
     (finding,) = [one for one in examine() if one.topic == "CUDA"]
-    assert finding.good and "sm_90, 4 multiprocessors, 1.1 GB free" in finding.text
+    assert finding.good and "sm_90a, 4 multiprocessors, 1.1 GB free" in finding.text
     args = np.arange(300.0), np.ones(5, np.float16), np.ones(3, np.complex64), True, np.int16(3)
     pick = accelerate(lambda x, i: x[i] * 2)
     with options(devices="cuda:0", check=False):  # checks wait for each kernel

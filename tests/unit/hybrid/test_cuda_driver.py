@@ -44,7 +44,7 @@ def test_bad_input(trouble: str) -> None:
 def test_bench(tmp_path: Path) -> None:
     run("-m", "tests.driver.scenarios", "bench", str(tmp_path))
     result = json.loads((tmp_path / "gpu-XS.json").read_text())
-    assert result["device"] == "cuda:0" and result["architecture"] == "sm_90"
+    assert result["device"] == "cuda:0" and result["architecture"] == "sm_90a"
     rows = [*result["operators"], *result["programs"]]
     assert [row["ours"]["status"] for row in rows] == ["ok"] * 3
 
