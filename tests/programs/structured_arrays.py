@@ -149,6 +149,28 @@ def selected_before_a_loop(p):
     return total
 
 
+@program([*EACH[:3], *EACH[4:]], mutates=(0,))
+def gone_through(p):
+    total = 0.0
+    for row in p[p["b"] > 2]:
+        total += row["a"] * row["b"] + row["v"][1]
+    for place, row in enumerate(p[::-2]):
+        row["a"] = row["b"] + place
+        row["v"][2] = total
+    for one, other in zip(p[1:], p[p["a"] < 100], strict=False):
+        total += one["a"] - other["b"]
+    return total
+
+
+@program([records(6)], mutates=(0,), fell_back=None, opaque=None)
+def gone_through_and_stored(p):
+    total = 0.0
+    for row in p[p["b"] > 2]:
+        total += row["a"]
+        p["a"] += 1
+    return total, row["b"]
+
+
 @program([raising(IndexError, *records(6).make()[0], [1, 7]), raising(IndexError, *records(6).make()[0], [0, 1, -7])])
 def selections_out_of_range(p, places):
     some = p[np.array(places)]

@@ -162,6 +162,10 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
             compiled = dispatcher.compiled_for_device(args, signature)
             if compiled.specialization.opaque_sites and computed:
                 return _on_cpu(dispatcher, args)
+            if compiled.specialization.asks_classes and not computed:
+                name = dispatcher.function.__qualname__
+                text = f"{name} asks whether an array is one of NumPy's, which a Dask array is not"
+                raise UnsupportedError(text, dispatcher.function.__code__.co_filename)
             made = _planned(dispatcher, compiled, args)
         except NotObservedError as found:
             if computed:

@@ -124,6 +124,7 @@ class Specialization:
     shared_with_python: bool = False  # is memory stored to that Python code may go on using, or the other way round?
     asks_writeable: bool = False  # does the function look whether arrays can be written to?
     calls_numba: bool = False  # are there calls of this process's code (`native_functions`)?
+    asks_classes: bool = False  # does the user's code ask whether an array is one of NumPy's?
 
     @property
     def opaque_calls(self) -> tuple[str, ...]:
@@ -294,6 +295,7 @@ class Specializer(Context):
             self.shadows.both,
             self.arguments.asks_writeable,
             self.python.calls_numba,
+            self.python.asks_classes,
         )
 
     def run(self, block: ssa.Block) -> list[Value]:

@@ -149,6 +149,7 @@ class PythonState:
         self.module_reads: set[tuple[str, str]] = set()
         self.closures_read_late = False
         self.calls_numba = False  # by native entries
+        self.asks_classes = False  # whether arrays are NumPy's, where those that stand for others would say no
 
 
 class Loops:
@@ -159,6 +160,8 @@ class Loops:
         self.unrolling = 0  # how many loops around are written out,
         self.looping = 0  # and how many are not
         self.has_loops = False  # of the user's own
+        self.takes_copies = False  # what is looked at is gone through by a loop, which is checked to store nothing
+        self.copies = 0  # of records that such loops go through
         self.loop_roots = 0  # roots up to this one are not of the loop's iteration
         self.chosen: tuple[int, ...] = ()  # the types chosen of values that have several, or the items of loops that
         # are written out: loops inside are visited for each
@@ -169,6 +172,15 @@ class Loops:
 
     def remember(self, path: tuple[Any, ...], op: ssa.Op, templates: list[Template]) -> None:
         self.hints[(path, self.chosen, id(op))] = templates
+
+    @contextmanager
+    def copies_taken(self, takes: bool) -> Iterator[None]:
+        """Inside, `takes_copies` is so."""
+        before, self.takes_copies = self.takes_copies, takes
+        try:
+            yield
+        finally:
+            self.takes_copies = before
 
     @contextmanager
     def for_type(self, number: int) -> Iterator[None]:

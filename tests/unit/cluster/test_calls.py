@@ -427,6 +427,18 @@ def test_whether_an_array_is_one_of_dasks_is_pythons_to_say(asking: Callable[...
         assert np.array_equal(fast(V), V + 1) and fast(x) is x and fast(x) is x
 
 
+@pytest.mark.parametrize(
+    "asking", [lambda x: x + 1 if isinstance(x, np.ndarray) else x, lambda x: x + 1 if type(x + 0) is np.ndarray else x]
+)
+def test_a_dask_array_is_none_of_numpys(asking: Callable[..., Any]) -> None:
+    fast = accelerate(when="now")(asking)
+    x = in_chunks(V, 30)
+    assert np.array_equal(fast(V), V + 1) and not fast.fell_back
+    with pytest.warns(FallbackWarning, match="which a Dask array is not"):
+        assert fast(x) is x and fast(x) is x
+    assert np.array_equal(fast(V), V + 1) and fast.specializations
+
+
 def yield_from(x: Any) -> Any:
     class Rows:
         shape = x.shape

@@ -17,6 +17,7 @@ import numpy as np
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.attribute_sources import RECORDS, column_name, is_column
 from parakeet_py.signature.specs import ObjectSpec, Source
+from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.values import (
@@ -62,8 +63,9 @@ def subscript(s: Context, value: Value, index: Value) -> Value | None:
     """value[index]: a field, or some of the records; None if it is neither."""
     if isinstance(value, RecordV):
         found = _column(s, value.records, index)
-        if found is None or value.copied not in (None, _done(s)):
+        if found is None:
             raise s.unsupported(UNUSUAL_ARRAY)
+        need_unchanged(s, value)
         return indexing.read(s, found, value.index)
     if _is_list_of_places(index) and source_of(s, value) is not None:
         index = s.call(Static(np.array), [index], {})
@@ -73,6 +75,29 @@ def subscript(s: Context, value: Value, index: Value) -> Value | None:
         indexing.read(s, shape, index)  # is it in range?
         return RecordV(value, index, copied=_done(s) if selects else None)
     return _column(s, value, index)
+
+
+def places_of(s: Context, value: RecordV) -> ArrayV | None:
+    """The places in the array of records that some of them have, in order; None where these are of several axes."""
+    whole = shape_of(s, value.records)
+    if whole is None or whole.rank != 1 or value.of_list:
+        return None
+    every = s.call(Static(np.arange), [ScalarV(whole.extents[0])], {})
+    assert isinstance(every, ArrayV)
+    places = indexing.read(s, every, value.index)
+    return places if isinstance(places, ArrayV) and places.rank == 1 else None
+
+
+def need_unchanged(s: Context, value: RecordV) -> None:
+    """Refuse to go on if what copies of records are read from may have been changed since."""
+    if value.copied not in (None, _done(s)):
+        raise s.unsupported(UNUSUAL_ARRAY)
+
+
+def at(s: Context, value: RecordV, places: ArrayV, index: ir.Operand) -> RecordV:
+    """One of some records, inside a loop over them, which must not change what those that are copies are read from."""
+    place = indexing.read(s, places, ScalarV(index))
+    return RecordV(value.records, place, copied=None if value.copied is None else _done(s))
 
 
 def _done(s: Context) -> tuple[int, int]:

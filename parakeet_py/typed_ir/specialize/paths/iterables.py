@@ -102,6 +102,8 @@ def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Ope
         case ObjectV() if (shape := record_arrays.shape_of(s, iterable)) is not None and shape.rank:
             records = iterable
             return ZERO, shape.extents[0], ONE, lambda index: RecordV(records, ScalarV(index))
+        case RecordV() if (taken := _records(s, iterable)) is not None:
+            return taken
         case ObjectV() if (many := instance_columns.length(s, iterable)) is not None:
             instances = iterable
             return ZERO, many, ONE, lambda index: instance_columns.at(instances, index)
@@ -121,12 +123,27 @@ def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Ope
             last = b.index_add(length, ONE, -1)
             return ZERO, length, ONE, lambda index: item_at(b.index_sub(last, index))
         case ComprehensionV(_, _, element):
-            length, item_at = positions(s, lazy_source(s, iterable))
+            with s.loops.copies_taken(False):
+                length, item_at = positions(s, lazy_source(s, iterable))
             return ZERO, length, ONE, lambda index: s.call(element, [item_at(index)], {})
         case Static(obj) if callable(getattr(obj, "__iter__", None)):
             raise s.unsupported(f"iteration over {type(obj).__name__}")
     what = s.describe(iterable)
     raise s.unsupported(f"iteration over {what}", _HINTS.get(what, ""))
+
+
+def _records(s: Context, value: RecordV) -> tuple[ir.Operand, ir.Operand, ir.Operand, ItemAt] | None:
+    """Some records of an array. Those that NumPy copies are read where they are, so only a loop that stores nothing may
+    go through them."""
+    if value.copied is not None and not s.loops.takes_copies:
+        return None
+    places = record_arrays.places_of(s, value)
+    if places is None:
+        return None
+    if value.copied is not None:
+        record_arrays.need_unchanged(s, value)
+        s.loops.copies += 1
+    return ZERO, places.extents[0], ONE, lambda index: record_arrays.at(s, value, places, index)
 
 
 def lazy_source(s: Context, value: ComprehensionV) -> Value:

@@ -125,7 +125,14 @@ def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> li
             element = iterable.element
             return _unroll(s, op, items, inits, lambda item: s.call(element, [item], {}), True)
         return _unroll(s, op, items, inits)
-    start, stop, step, item_at = counted(s, iterable)
+    copies, changes = s.loops.copies, s.python.changes
+    with s.loops.copies_taken(True):
+        start, stop, step, item_at = counted(s, iterable)
+    if s.loops.copies > copies:
+        results = _counted_loop(s, op, iterable, (start, stop, step), item_at, inits)
+        if s.python.changes != changes:
+            raise s.unsupported("a loop that stores while it goes through records that a mask has selected")
+        return results
     if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
         return _independent_loop(s, op, iterable)
     bounds = [int(bound.value.real) for bound in (start, stop, step) if isinstance(bound, ir.Const)]

@@ -312,12 +312,15 @@ def _isinstance(s: Context, value: Value, kinds: Value) -> Value:
     refuse_for_memmaps(s, value, wanted)
     if isinstance(value, ArrayV) and any(map(class_is_of_dask, wanted if isinstance(wanted, tuple) else (wanted,))):
         raise s.unsupported("whether an array is one of Dask's")  # which is typed as NumPy's
+    if isinstance(value, ArrayV) and np.ndarray in (wanted if isinstance(wanted, tuple) else (wanted,)):
+        s.python.asks_classes |= not s.frame.namespace.trusted
     return py(issubclass(type_of(s, value), wanted))
 
 
 @builtin(type)
 def _type(s: Context, value: Value) -> Value:
     refuse_for_memmaps(s, value, np.memmap)
+    s.python.asks_classes |= isinstance(value, ArrayV) and not s.frame.namespace.trusted
     return Static(type_of(s, value))
 
 
