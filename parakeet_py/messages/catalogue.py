@@ -161,6 +161,7 @@ def f(n):
             r"reversed\(\) of .*",
             r"zip of a generator",
             r"a loop over a generator.*",
+            r"a loop over selected records that stores",
             r".*\biterators?\b.*",
             r"a generator (over|that) .*",
             r"next\(\) in a generator.*",

@@ -131,7 +131,8 @@ def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> li
     if s.loops.copies > copies:
         results = _counted_loop(s, op, iterable, (start, stop, step), item_at, inits)
         if s.python.changes != changes:
-            raise s.unsupported("a loop that stores while it goes through records that a mask has selected")
+            hint = "go over the places, np.flatnonzero(mask), or take the fields before, as p['x'][mask]"
+            raise s.unsupported("a loop over selected records that stores", hint)
         return results
     if isinstance(iterable, RangeV) and iterable.parallel and not inits and not op.stoppable:
         return _independent_loop(s, op, iterable)
