@@ -91,7 +91,7 @@ def equip(
         checked = config.checked if checked is None else checked
         own = dataclasses.replace(config, **options) if options else config
         waits, made_of = own.pays and own.on_cpu and not checked, (options, checked)
-    left_to_python = function.__name__ in _ASKED_BY_THE_COMPILER and not options.get("strict")
+    left_to_python = (function.__name__ in _ASKED_BY_THE_COMPILER and not options.get("strict")) or not config.enabled
     AcceleratedFunction.__init__(instance, function, LATER if waits and not left_to_python else None)
     instance._complete = made_of if function is given else (*made_of, given)
     if waits or left_to_python:

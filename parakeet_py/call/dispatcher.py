@@ -157,10 +157,9 @@ class Dispatcher(Compiling):
                 finally:
                     self.raw = None
             else:
-                size = size_of(normal)  # the call may change it
+                if not self.refused.untold:  # before the call, as it may lead to smaller ones, in recursion
+                    self.leave_to_gate(normal, args, kwargs, size_of(normal))
                 result = self.function(*args, **kwargs)
-                if not self.refused.untold:
-                    self.leave_to_gate(normal, args, kwargs, size)
             if self.refused.untold:
                 self.went_well(normal)
             return result

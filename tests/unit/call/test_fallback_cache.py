@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
@@ -345,3 +346,20 @@ def test_refused_signatures_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
     seen = looks(monkeypatch)
     assert [f(str(k)) for k in range(20)] == list(range(20))
     assert len(seen) == 5
+
+
+def test_recursion_of_a_function_that_falls_back_goes_as_deep_as_in_python() -> None:
+    """A gate takes larger calls before the first of them is run, which leads to all the others."""
+
+    def descend(n: int) -> int:
+        eval("0")
+        return 0 if n == 0 else 1 + function(n - 1)
+
+    function = accelerate(when="now")(descend)
+    for _ in range(20):
+        assert function(5) == 5
+    depth, frame = 0, sys._getframe()
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
+    room = sys.getrecursionlimit() - depth - 60
+    assert function.fell_back and function(room) == room

@@ -236,6 +236,20 @@ def test_cprofile_in_a_child_process(script: Path) -> None:
 def test_the_variable(script: Path) -> None:
     assert run(script, "script.py", PARAKEET_DISABLE="1") == "0\n"
     assert run(script, "script.py", PARAKEET_DISABLE="0") == "1\n"
+    script.write_text(
+        textwrap.dedent(
+            """
+            from parakeet_py import accelerate
+
+            @accelerate
+            def descend(n):
+                return 0 if n == 0 else 1 + descend(n - 1)
+
+            print(descend(950), descend(950))
+            """
+        )
+    )
+    assert run(script, "script.py", PARAKEET_DISABLE="1") == "950 950\n"
 
 
 def in_a_thread(work: Any) -> Any:
