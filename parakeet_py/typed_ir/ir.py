@@ -519,7 +519,7 @@ class Function:
     are always settled: an axis of a parameter that is not named there has another extent. `inner`: this is one of the
     `procedures` of another function; nothing is known of its extents. `library`: it is one of the library's, and the
     same object in all functions that call it; its procedures are among those of the function around, too. `dropped`:
-    if it fails, nobody looks at the arrays that it was given."""
+    if it fails, nothing reads the arrays that it was given."""
 
     name: str
     params: tuple[Var, ...]

@@ -499,7 +499,7 @@ def itself(function):
 
 
 class Keeper:
-    """Nobody sees into `__new__`."""
+    """Nothing looks into `__new__`."""
 
     def __new__(cls, function):
         made = object.__new__(cls)

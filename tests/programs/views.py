@@ -481,7 +481,7 @@ def raveled_window(a, k):
 
 @program([(arr("f8", 4, 6), 2), (arr("f8", 4, 1), 3)])
 def raveled_window_read(a, k):
-    """As long as nobody sees whether it is a view, none has to be made."""
+    """As long as nothing shows whether it is a view, none has to be made."""
     made = np.ravel(a[:k, :k], "F") + 1
     return made, a[::2].ravel().max()
 

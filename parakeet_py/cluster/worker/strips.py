@@ -210,7 +210,7 @@ class _Part:
             call(into=[made[a:b] for made in self.made])
 
     def value(self) -> Any:
-        """What the part gives, as `tasks.run_part` does; what nobody wants is None."""
+        """What the part gives, as `tasks.run_part` does; what is not wanted is None."""
         found = [None if self.is_short(number) else array for number, array in enumerate(self.all)]
         return found[0] if len(found) == 1 else tuple(found)
 

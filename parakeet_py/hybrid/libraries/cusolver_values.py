@@ -1,6 +1,6 @@
 """Singular values, and eigenvalues of Hermitian matrices, by cuSOLVER.
 
-These are the same whoever computes them. The vectors that belong to them are not: those of LAPACK, which NumPy has, may
+These do not depend on what computes them. The vectors that belong to them do: those of LAPACK, which NumPy has, may
 have other signs, and in degenerate spaces be others. So what gives vectors stays with the host.
 
 cuSOLVER sees the transpose of a matrix that lies in rows, which has the same values, and wants at least as many rows as
