@@ -154,7 +154,11 @@ class Overhead(NamedTuple):
 
 def overhead(name: str, repeats: int) -> Overhead:
     """A program in this process on one thread, and on one worker with one thread, which has the chunks and keeps those
-    of the result; CPU time there is that of the worker and of this process, which has the scheduler."""
+    of the result; CPU time there is that of the worker and of this process, which has the scheduler.
+
+    The chunks are copies that the worker has made, as tasks make them: what has come with a graph lies in memory
+    without large pages, where the same code takes up to twice the time.
+    """
     function, size = forms(name)["parakeet"], 0.25
     turns = TURNS.get(name, 1)
     while True:
@@ -171,7 +175,7 @@ def overhead(name: str, repeats: int) -> Overhead:
             if alone > LEAST * CHUNKS * turns or size > 64:
                 break
         size *= 2
-    held = dask.persist(*given)
+    held = dask.persist(*(one.map_blocks(np.copy) if isinstance(one, da.Array) else one for one in given))
     wait(held)
     found: list[tuple[float, ...]] = []
     for _ in range(repeats + 1):
