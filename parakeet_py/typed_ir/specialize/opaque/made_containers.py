@@ -46,10 +46,12 @@ def give(s: Context, given: Sequence[Value]) -> None:
     used = [other for value in _used_again(s) for other in _containers(value)]
     for one in found:
         same = [other for other in used if _may_be_one(s, one, other)]
-        for container in (one, *same) if same else ():
-            if id(container) in s.python.made:
-                s.facts.restart(s.python.made[id(container)][1], _WHAT)
-        if same and not _is_of_others(s, one):
+        if not same:
+            continue
+        fact = next((s.python.made[id(each)][1] for each in (one, *same) if id(each) in s.python.made), None)
+        if fact is not None and fact not in s.facts.known:
+            s.facts.note(fact)
+        elif fact is not None or not _is_of_others(s, one):
             raise s.unsupported(_WHAT)
 
 
