@@ -13,7 +13,6 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.call.devices import calls as device_calls
-from parakeet_py.call.devices import recorded_calls
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.libraries import cufft_library
 from tests.helpers import fake_cuda
@@ -154,14 +153,6 @@ def test_arrays_that_stay(cufft: Bindings) -> None:
         assert run.bytes_in <= 16 and run.bytes_out == 0 and run.libraries == ((("cuFFT", "fft.irfft"), 1),)
         assert np.allclose(np.asarray(result), np.fft.irfft(X) * 2) and np.array_equal(np.asarray(there), X)
     assert "1 fft.irfft by cuFFT" in str(function.explain(there).device)
-
-
-@pytest.fixture
-def unchecked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The second call of a kind is recorded, also on devices that would wait for each kernel where all is checked."""
-    monkeypatch.setattr(recorded_calls, "AFTER", 1)
-    with options(check=False):
-        yield
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -18,7 +18,6 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.call.devices import calls as device_calls
-from parakeet_py.call.devices import recorded_calls
 from parakeet_py.doctor import examine
 from parakeet_py.hybrid.libraries import cusolver_library
 from tests.helpers import fake_cuda
@@ -274,14 +273,6 @@ def test_arrays_that_stay(cusolver: Bindings) -> None:
         assert run.bytes_in == 0 and run.libraries == ((("cuSOLVER", "linalg.solve"), 1),)
         assert run.bytes_out < 32  # whether the matrix was singular
         assert np.allclose(np.asarray(result), np.linalg.solve(A, B + 1) * 2)
-
-
-@pytest.fixture
-def unchecked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The second call of a kind is recorded, also on devices that would wait for each kernel where all is checked."""
-    monkeypatch.setattr(recorded_calls, "AFTER", 1)
-    with options(check=False):
-        yield
 
 
 @pytest.mark.usefixtures("unchecked")
