@@ -31,14 +31,26 @@ class Found(NamedTuple):
     driver: tuple[int, int] | None = None
 
 
+_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+@lru_cache(maxsize=1)
+def has_driver() -> bool:
+    """Whether there is a driver at all, without which no library has arrays on CUDA devices; starts nothing."""
+    try:
+        ctypes.CDLL(_DRIVER)
+    except OSError:
+        return False
+    return True
+
+
 @lru_cache(maxsize=1)
 def probe() -> Found:
     """Whether CUDA devices can be used here; opens nothing."""
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        driver = ctypes.CDLL(name)
+        driver = ctypes.CDLL(_DRIVER)
     except OSError:
-        return Found(0, f"no NVIDIA driver ({name}) is installed")
+        return Found(0, f"no NVIDIA driver ({_DRIVER}) is installed")
     status = driver.cuInit(0)
     if status != 0:
         return Found(0, f"the NVIDIA driver cannot be started: cuInit gives {status} ({_error_name(driver, status)})")

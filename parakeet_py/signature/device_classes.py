@@ -8,12 +8,29 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.cuda_probe import has_driver
+
+_CPU = 1  # DLPack's number
+# Libraries that have arrays on CUDA devices only where there is a driver, and mostly are on the host.
+_WITHOUT_OWN_DRIVER = frozenset(("torch", "jax", "jaxlib", "tensorflow"))
 _OF_NUMPY = tuple(getattr(kind, "__dlpack_device__", None) for kind in (np.ndarray, np.generic))
 
 
 def class_lives_elsewhere(kind: Any) -> bool:
     """Whether instances of a class may be arrays on devices."""
     return _class_lives_elsewhere(kind)
+
+
+def is_here(value: Any) -> bool:
+    """Whether an array of a library that has arrays on devices, too, is in the host's memory: Python's own affair."""
+    kind: Any = type(value)
+    library = _library_with_both(kind)
+    if not library:
+        return False
+    try:
+        return bool(value.is_cpu if library == "torch" else value.__dlpack_device__()[0] == _CPU)
+    except Exception:  # of what such a library cannot say
+        return False
 
 
 def class_is_of_dask(kind: Any) -> bool:
@@ -37,7 +54,17 @@ def _class_is_of_dask(kind: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=128)
+def _library_with_both(kind: Hashable) -> str:
+    """The library of a class of arrays that may be on the host, too; "" of others."""
+    root = str(getattr(kind, "__module__", "")).partition(".")[0]
+    on_devices_alone = hasattr(kind, "__cuda_array_interface__") or not hasattr(kind, "__dlpack_device__")
+    return root if root in _WITHOUT_OWN_DRIVER or not on_devices_alone else ""
+
+
+@functools.lru_cache(maxsize=128)
 def _class_lives_elsewhere(kind: Hashable) -> bool:
+    if _library_with_both(kind) in _WITHOUT_OWN_DRIVER and not has_driver():
+        return False
     if hasattr(kind, "__cuda_array_interface__"):
         return True
     asks = getattr(kind, "__dlpack_device__", None)  # classes that derive from NumPy's have its own

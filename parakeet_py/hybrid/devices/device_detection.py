@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.signature.attribute_sources import is_plain
-from parakeet_py.signature.device_classes import class_is_of_dask, class_lives_elsewhere
+from parakeet_py.signature.device_classes import class_is_of_dask, class_lives_elsewhere, is_here
 from parakeet_py.signature.specs import MAX_ITEMS
 
 _HERE = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))  # most arguments are such
@@ -20,13 +20,13 @@ DEEPEST = 4  # containers in containers
 
 def lives_elsewhere(value: Any, depth: int = 0) -> bool:
     """Whether a value, or one in a tuple, list or dict or held by an object, may be an array on a device; its class
-    alone decides."""
+    decides, unless its library says that this one is in the host's memory."""
     kind: Any = type(value)
     if kind in _HERE:
         return False
     inside = items_of(value)
     if not inside:
-        return class_lives_elsewhere(kind)
+        return class_lives_elsewhere(kind) and not is_here(value)
     if depth >= DEEPEST:
         return False
     if len(inside) > MAX_ITEMS:
@@ -35,7 +35,7 @@ def lives_elsewhere(value: Any, depth: int = 0) -> bool:
 
 
 def _of_long(items: Sequence[Any]) -> Sequence[Any]:
-    """The items of a long container that are containers, and of each other class one.
+    """The items of a long container that are containers, and of each other class one; all, if some may be on devices.
 
     No call looks into the attributes of so many objects; those that hold an array on a device compute with it there.
     """
@@ -43,6 +43,8 @@ def _of_long(items: Sequence[Any]) -> Sequence[Any]:
     if kinds <= _HERE:
         return ()
     if kinds.isdisjoint(_CONTAINERS):
+        if any(map(class_lives_elsewhere, kinds)):
+            return items
         return [*{type(item): item for item in items}.values()] if len(kinds) > 1 else items[:1]
     others = {type(item): item for item in items if type(item) not in _CONTAINERS}
     return [*others.values(), *[item for item in items if type(item) in _CONTAINERS]]

@@ -29,6 +29,7 @@ from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import argument_sizes, booked_time
 from parakeet_py.llvm.entry.callable_type import Plain
 from parakeet_py.llvm.entry.gate_record import GateRecord
+from parakeet_py.signature.device_classes import class_lives_elsewhere
 
 FOR_EVER: Final = 2**63 - 1
 SAMPLE: Final = 16  # short calls of which one is measured
@@ -58,16 +59,18 @@ class Shape:
 
     @classmethod
     def of(cls, args: Sequence[Any], kwargs: Mapping[str, Any], closely: bool = True) -> Shape | None:
-        """The shape of a call; None if it has more arguments than a gate looks at.
+        """The shape of a call; None if it has more arguments than a gate looks at, or some of a class of which
+        others live on devices.
 
         Unless it is looked at `closely`, any bool is like another, any str, and arrays of one rank.
         """
         own, arrays = (_OWN, ARRAYS) if closely else (frozenset(), ())
         values = (*args, *kwargs.values())
-        if len(values) > MAX_ARGUMENTS:
+        types = tuple(map(type, values))
+        if len(values) > MAX_ARGUMENTS or any(map(class_lives_elsewhere, types)):
             return None
         return cls(
-            tuple(map(type, values)),
+            types,
             tuple(value.dtype if type(value) in arrays else value if type(value) in own else None for value in values),
             tuple(value.ndim if type(value) in ARRAYS else 0 for value in values),
             tuple(kwargs),

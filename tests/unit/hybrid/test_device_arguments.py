@@ -15,12 +15,16 @@ import pytest
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.call.devices import call_cache, calls
+from parakeet_py.call.fallback_cache import kind_of
 from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.device_detection import lives_elsewhere
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.residency import dlpack
 from parakeet_py.hybrid.residency.array_interfaces import interface_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
+from parakeet_py.llvm.entry.plain_gate import Shape
+from parakeet_py.signature import device_classes
+from parakeet_py.signature.small_arguments import are_small
 from tests.helpers import fake_cuda
 
 
@@ -397,6 +401,7 @@ def test_dlpack_with_numpy_as_the_other_side() -> None:
 
 def test_of_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results are made by the library of the arguments."""
+    monkeypatch.setattr(device_classes, "has_driver", lambda: True)
 
     class Theirs:
         def __init__(self, array: DeviceArray) -> None:
@@ -423,6 +428,28 @@ def test_what_lives_elsewhere() -> None:
     assert lives_elsewhere(Mine(np.ones(1))) and lives_elsewhere([1, (Packed(np.ones(1)),)])
     for value in (1, 2.5, np.ones(3), np.float32(1), None, "text", (1, np.ones(2)), np.ma.masked_array([1])):
         assert not lives_elsewhere(value)
+
+
+@pytest.mark.parametrize("driver", [False, True])
+def test_arrays_of_libraries_with_both(monkeypatch: pytest.MonkeyPatch, driver: bool) -> None:
+    """Those in the host's memory are Python's; a gate takes them where there can be no others of their class."""
+    monkeypatch.setattr(device_classes, "has_driver", lambda: driver)
+    for module, own in (
+        ("torch", {"is_cpu": property(lambda self: not self.there), "__cuda_array_interface__": property(len)}),
+        ("jaxlib", {}),
+        ("other", {}),
+    ):
+        said = {"__dlpack_device__": lambda self: (2 if self.there else 1, 0), "__module__": module}
+        kind = type("Tensor", (), {"there": False, **said, **own})
+        here, there = kind(), kind()
+        there.there = True
+        always = not driver and module != "other"
+        assert not lives_elsewhere(here) and not lives_elsewhere([here] * 40)
+        assert lives_elsewhere(there) is not always and lives_elsewhere((1, [here] * 40 + [there])) is not always
+        assert kind_of((here, 2)) == (kind, int) and (kind_of((there,)) is None) is not always
+        assert (Shape.of((here,), {}) is not None) is always and are_small((here,)) is always
+    broken = type("Tensor", (), {"__dlpack_device__": lambda self: 1 / 0})()
+    assert lives_elsewhere(broken)
 
 
 def test_what_is_no_interface() -> None:
