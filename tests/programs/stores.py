@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tests.arrays import arr, variants
-from tests.corpus import case, large, program, raising
+from tests.corpus import Case, case, large, program, raising
 
 VECTORS = variants(arr("f8", 8), "f4 i4", "reversed stepped")
 MATRICES = variants(arr("f8", 4, 5), "f4 i4", "F stepped reversed transposed")
@@ -704,3 +704,35 @@ def diagonals_of_numpys_scalars(a, v):
     """They are converted as arrays are: what no integer can be is one, of no value that is told."""
     np.fill_diagonal(a, np.abs(v) if v > 0 else v)
     np.fill_diagonal(a[1:], np.float32(300.5))
+
+
+def _counting(*shape):
+    return np.arange(float(np.prod(shape))).reshape(shape)
+
+
+@program([lambda: (_counting(40), 0.125), Case(lambda: (_counting(40), 9.0), raises=ZeroDivisionError)], message=True)
+def changed_before_a_check_fails(a, k):
+    x, y = a.copy(), a.copy()
+    for i in range(len(x)):
+        y[i] = 1.0 / (float(x[i]) - k)
+        x[i] += 0.25
+    return x, y
+
+
+@program([lambda: (_counting(40), 0.125), Case(lambda: (_counting(40), 9.0), raises=ZeroDivisionError)], message=True)
+def changed_through_a_view_before_a_check_fails(a, k):
+    x = a.copy()
+    v = x[1:]
+    for i in range(len(v)):
+        x[i + 1] = 1.0 / (float(v[i]) - k)
+    return x
+
+
+@program([lambda: (_counting(5, 8), 0.125), Case(lambda: (_counting(5, 8), 9.0), raises=ZeroDivisionError)],
+         message=True)  # fmt: skip
+def changed_in_rows_before_a_check_fails(a, k):
+    x = a * 1.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = math.floor(1.0 / (float(x[i, j]) - k))
+    return x

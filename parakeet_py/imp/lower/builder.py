@@ -55,7 +55,7 @@ class Lowering(Writer):
         self.used = used  # the variables of the typed function that anything reads
         self.env: dict[Var, Operand] = {}
         self.shaped: dict[Var, Var] = {}  # parameters with extents known beforehand
-        self.private: frozenset[Var] = frozenset()  # arrays that are not visible if the function fails
+        self.private: dict[Var, Var] = {}  # arrays that are not visible if the function fails, and whose views they are
         self.checking = True  # whether checks are written (no longer once a first pass has made them)
         self.noted: Cell | None = None  # where checks only note that they fail, see `late_checks`
         self.hidden: Callable[[Var], bool] | None = None  # in a pass that only checks: the arrays it may still store to

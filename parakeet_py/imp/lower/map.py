@@ -68,7 +68,7 @@ def _space(lo: Lowering, op: Map, extents: tuple[Operand, ...], arrays: Outs, fo
         values = lo.lower_block(op.body)
         lo.store_outs(outs, [lo.operand(axis.index) for axis in axes], values)
 
-    late = checked and late_checks.can_wait(found)
+    late = checked and late_checks.can_wait(found, lo.private)
     map_nest(lo, _order(axes, found, arrays), found, checked and not late, point, late=late)
     lo.merged = merged
 

@@ -13,9 +13,9 @@ from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Function, Operand, Var
 
 
-def private_arrays(function: Function) -> frozenset[Var]:
+def private_arrays(function: Function) -> dict[Var, Var]:
     """The arrays whose memory is the function's own, or was given to it to be dropped if it fails; of what passes
-    through a join of control flow, none."""
+    through a join of control flow, none. With each the array of which it is a view, or itself."""
     base: dict[Var, Var] = {}
     made = [param for param in function.params if function.dropped and isinstance(param.type, Array)]
     handed: list[Operand] = []
@@ -39,4 +39,4 @@ def private_arrays(function: Function) -> frozenset[Var]:
 
     known = {root(array) for array in handed if isinstance(array, Var)}
     own = {array for array in made if array not in known}
-    return frozenset(own | {view for view in base if root(view) in own})
+    return {array: root(array) for array in (*own, *base) if root(array) in own}
