@@ -253,14 +253,16 @@ def assert_same(
     message: bool = False,
     order: bool = True,
     identity: bool = True,
+    attributes: bool = True,
 ) -> None:
     """Raise `Difference` unless two outcomes of calls with equal arguments agree in all that a caller can see.
 
-    Without `identity` a new array and a view of all of it count as one object.
+    Without `identity` a new array and a view of all of it count as one object; without `attributes` only those of
+    dataclasses are looked at.
     """
     _same_exception(expected.exception, actual.exception, message)
     scale = _scale(expected) if sums else 0.0
-    compare = Comparison(ulp, sums * scale, order)
+    compare = Comparison(ulp, sums * scale, order, attributes)
     # After an exception arithmetic is half done: what was done has the same tolerances.
     for position, (want, got) in enumerate(zip(expected.args, actual.args, strict=True)):
         compare.value(want, got, f"argument {position}")
@@ -289,6 +291,7 @@ class Comparison:
     ulp: float
     slack: float
     order: bool
+    attributes: bool = True  # also those of instances of ordinary classes
 
     def value(self, want: Any, got: Any, where: str) -> None:
         """Compare any two values, descending into tuples, lists and dicts."""
@@ -304,8 +307,8 @@ class Comparison:
                     self.value(one, other, f"{where}[{i}]")
             case dict():
                 self.value(list(want.items()), list(got.items()), f"items of {where}")
-            case _ if is_dataclass(want) and hasattr(want, "__dict__"):
-                self.value(vars(want), vars(got), f"attributes of {where}")
+            case _ if is_dataclass(want) or (self.attributes and _is_of_programs(type(want))):
+                self.value(_attributes(want), _attributes(got), f"attributes of {where}")
             case np.generic() | float() | complex():
                 self.numbers(np.asarray(want), np.asarray(got), where)
             case str() if self.ulp and want != got:
@@ -371,6 +374,16 @@ class Comparison:
             f"{place} is {got[at]!r}, not {want[at]!r} ({int(wrong.sum())} of {wrong.size} differ)\n"
             f"got  {np.array_repr(got)[:400]}\nwant {np.array_repr(want)[:400]}"
         )
+
+
+def _is_of_programs(cls: type) -> bool:
+    return cls.__module__.startswith("tests.programs.") and not issubclass(cls, type | BaseException)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """What an instance holds, itself and in slots."""
+    slots = [name for cls in type(value).__mro__ for name in vars(cls).get("__slots__", ())]
+    return {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in slots if hasattr(value, name)}}
 
 
 def _type(value: Any) -> str:

@@ -76,14 +76,15 @@ def _check_fallback(backend: str, program: Program, actual: Outcome) -> None:
 
 @pytest.mark.parametrize("program", all_programs(), ids=repr)
 def test_mutated_arguments(program: Program) -> None:
-    """`mutates` names exactly the arguments that plain Python changes for some input."""
+    """`mutates` names exactly the arguments that plain Python changes for some input; attributes of ordinary objects
+    do not count."""
     changed = set()
     for case in program.cases:
         before, after = case.make()[0], case.make()[0]
         outcome(program.function, after, case.make()[1])
         for i, (one, other) in enumerate(zip(before, after, strict=True)):
             try:
-                assert_same(Outcome((one,)), Outcome((other,)))
+                assert_same(Outcome((one,)), Outcome((other,)), attributes=False)
             except AssertionError:
                 changed.add(i)
     assert changed == set(program.mutates)

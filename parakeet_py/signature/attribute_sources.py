@@ -22,6 +22,8 @@ same memory, or the number, of one whose dtype this is.
 Lists of many instances of one class have such columns, too: `OF_ONE_CLASS` names their class, `COUNT` how many there
 are, and `attribute_column` the list of what all of them hold under a name. Where that are ints and floats, `AS_FLOATS`
 names the list of all of them as floats, and `ARE_INTS` that of ones and zeros, which says of each whether it is an int.
+Where the function assigns them, `ARE_APART` is True if all are different objects, and `IS_ASSIGNED` if setting the
+attribute does no more than that; else there is no such field.
 """
 
 from __future__ import annotations
@@ -115,12 +117,15 @@ COUNT = "|#"
 MANY = 32  # instances; of no more than these each is known by itself
 
 
-AS_FLOATS, ARE_INTS = "=", "?"
+AS_FLOATS, ARE_INTS, IS_ASSIGNED = "=", "?", "!"
+ARE_APART = OF_ONE_CLASS + IS_ASSIGNED
+_PARTS = AS_FLOATS + ARE_INTS + IS_ASSIGNED
 MOST_EXACT = 1 << 53  # ints up to this are floats
 
 
 def attribute_column(name: str, part: str = "") -> str:
-    """The name of what all items of a list hold under a name; or of ints and floats as floats, or which are ints."""
+    """The name of what all items of a list hold under a name; or of ints and floats as floats, or which are ints; or of
+    whether it is assigned plainly."""
     return OF_ONE_CLASS + part + name
 
 
@@ -139,7 +144,7 @@ def read_of_instances(value: Any, name: str) -> Any:
         return kinds.pop()
     if name == COUNT:
         return len(value)
-    if not holds_plainly(kinds.pop(), name[1:].lstrip(AS_FLOATS + ARE_INTS)):
+    if name != ARE_APART and not holds_plainly(kinds.pop(), name[1:].lstrip(_PARTS)):
         raise AttributeError(name)
     found: list[Any] = getter_of(name)(value)
     return found
@@ -156,8 +161,12 @@ def getter_of(name: str) -> Callable[[Any], Any]:
         return len
     if name == OF_ONE_CLASS:
         return _class_of_items
+    if name == ARE_APART:
+        return _are_apart
     if is_of_instances(name):
-        part = name[1] if name[1] in AS_FLOATS + ARE_INTS else ""
+        part = name[1] if name[1] in _PARTS else ""
+        if part == IS_ASSIGNED:
+            return lambda items: _is_assigned_plainly(items, name[2:])
         read = operator.attrgetter(name[1 + len(part) :])
         if part:
             return lambda items: _of_two_types([*map(read, items)], part)
@@ -176,6 +185,19 @@ def _of_two_types(numbers: list[Any], part: str) -> list[Any]:
     if max(ints) > MOST_EXACT or min(ints) < -MOST_EXACT:
         raise AttributeError(part)
     return [*map(float, numbers)] if part == AS_FLOATS else [*map(int, of_ints)]
+
+
+def _are_apart(items: list[Any]) -> bool:
+    if len({*map(id, items)}) != len(items):
+        raise AttributeError(ARE_APART)
+    return True
+
+
+def _is_assigned_plainly(items: list[Any], name: str) -> bool:
+    cls = type(items[0])
+    if not (holds_plainly(cls, name) and stores_plainly(cls)):
+        raise AttributeError(name)
+    return True
 
 
 def _class_of_items(items: list[Any]) -> Any:

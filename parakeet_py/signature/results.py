@@ -9,7 +9,8 @@ Python object in both. Like signatures these know nothing of LLVM: the specializ
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -56,7 +57,7 @@ class ResultStatic:
 @record
 class ResultTuple:
     """A tuple or list; with `type`, what that gives when it is called with the items: a namedtuple class, a
-    `SetAttributes`, or an `Assembled`."""
+    `SetAttributes`, a `SetColumns`, or an `Assembled`."""
 
     items: tuple[Result, ...]
     kind: Literal["tuple", "list"] = "tuple"
@@ -85,6 +86,34 @@ class SetAttributes:
         for (number, name), value in zip(self.names, rest[count:], strict=True):
             store_field(rest[number], name, value)
         return result
+
+
+@record
+class SetColumns:
+    """Called with a result, a list of objects, and for each of the attributes `names` two lists or arrays as long: what
+    the objects get, and which of them do."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, result: object, objects: Sequence[object], *columns: Any) -> object:
+        for place, name in enumerate(self.names):
+            values, chosen = columns[2 * place], columns[2 * place + 1]
+            if not chosen.all():
+                which = chosen.tolist()
+                values = itertools.compress(values, which)
+                _setter_of(name)(itertools.compress(objects, which), values)
+            else:
+                _setter_of(name)(objects, values)
+        return result
+
+
+@lru_cache(maxsize=256)
+def _setter_of(name: str) -> Callable[[Iterable[object], Iterable[object]], None]:
+    """What gives objects values for an attribute; a statement does so in half the time of `setattr`."""
+    scope: dict[str, Any] = {}
+    exec(f"def give(objects, values):\n    for one, value in zip(objects, values):\n        one.{name} = value", scope)
+    made: Callable[[Iterable[object], Iterable[object]], None] = scope["give"]
+    return made
 
 
 @record

@@ -27,6 +27,7 @@ from parakeet_py.signature.results import (
     ResultStatic,
     ResultTuple,
     SetAttributes,
+    SetColumns,
 )
 from parakeet_py.signature.specs import (
     ArraySpec,
@@ -70,6 +71,7 @@ _CLASSES: dict[str, Any] = {
         ResultListOf,
         ResultRows,
         SetAttributes,
+        SetColumns,
         NewInstance,
         OfUnit,
         LeafT,

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tests.corpus import case, program, raising
+from tests.corpus import Case, case, program, raising
 
 
 @dataclasses.dataclass
@@ -212,3 +212,221 @@ def items_as_objects(ps):
         for q in ps:
             total += p.x * q.y
     return total, ps[3], ps[0] == ps[1], ps[0] is ps[0], [p.label for p in ps][:2]
+
+
+# ---- attributes that are assigned ------------------------------------------------------------------------------------
+
+
+class Body:
+    """A class whose objects may lack attributes of their own."""
+
+    charge = 3
+
+    def __init__(self, x, y, charge=None):
+        self.x, self.y = x, y
+        if charge:
+            self.charge = charge
+
+    def __eq__(self, other):
+        mine, theirs = ({name: (type(held), held) for name, held in vars(one).items()} for one in (self, other))
+        return type(self) is type(other) and mine == theirs
+
+    __hash__ = None
+
+    def push(self, force, dt):
+        self.y += force / self.charge * dt
+
+    @property
+    def middle(self):
+        return self.x - 1.0
+
+    @middle.setter
+    def middle(self, value):
+        self.x = value + 1.0
+
+
+ASSIGNED = (Body, Particle, Heavy, Slotted)
+
+
+@program(of(*ASSIGNED), mutates=(0,))
+def bodies(ps):
+    for _ in range(2):
+        for i, p in enumerate(ps):
+            for j in range(i):
+                q = ps[j]
+                d = p.x - q.x
+                force = d / (abs(d * d * d) + 1.0)
+                p.y -= force * q.charge * 0.1
+                q.y += force * p.charge * 0.1
+        for p in ps:
+            p.x += p.y * 0.1
+    return ps
+
+
+@program(of(Body))
+def by_methods_and_properties(ps):
+    for _ in range(3):
+        for p in ps:
+            p.push(2.0, 0.5)
+            p.middle *= 0.5
+            if p.middle < 2.0:
+                p.charge += 1
+    return sum(p.y for p in ps)
+
+
+@program(of(*ASSIGNED), mutates=(0,))
+def ints_assigned(ps):
+    for _ in range(4):
+        for p in ps:
+            p.charge = 7 * p.charge + 1
+    best = ps[0]
+    for _ in range(2):
+        for q in ps:
+            if q.charge > best.charge:
+                best = q
+    best.x = -1.0
+    return best.charge
+
+
+@program([lambda: (many(Body), 0.6), Case(lambda: (many(Body), 1.0), raises=ZeroDivisionError)], message=True)
+def until_it_fails(ps, k):
+    for _ in range(3):
+        for p in ps:
+            p.y = 1.0 / (p.x - k)
+            p.x += 0.25
+
+
+@program([lambda: (many(Particle), 40), Case(lambda: (many(Particle), 41), raises=IndexError)],
+         mutates=(0,), message=True)  # fmt: skip
+def past_the_end(ps, n):
+    for k in range(2):
+        for i in range(n):
+            ps[i].x += k
+
+
+@program([lambda: (many(Particle), 1.0), lambda: (many(Slotted), 1e18)], mutates=(0,))
+def beyond_64_bits(ps, factor):
+    for _ in range(3):
+        for p in ps:
+            p.charge = p.charge * int(factor) + 1
+            p.x += 1.0
+
+
+def twice_the_same():
+    ps = many(Particle)
+    ps[9] = ps[4]
+    return (ps,)
+
+
+def several_classes():
+    ps = many(Body)
+    ps[3] = Particle(1.0, 2.0)
+    return (ps,)
+
+
+class Deaf:
+    def __init__(self, x, y, charge):
+        object.__setattr__(self, "x", x)
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value * 2)
+
+    def __eq__(self, other):
+        return self.x == other.x
+
+    __hash__ = None
+
+
+class Computed(Deaf):
+    x = property(lambda self: self.held, lambda self, value: vars(self).update(held=value))
+    __setattr__ = object.__setattr__
+
+
+@program([twice_the_same, *of(Particle), twice_the_same, several_classes, *of(Deaf, Computed)],
+         mutates=(0,), fell_back=None, opaque=None)  # fmt: skip
+def in_other_ways(ps):
+    for k in range(3):
+        for p in ps:
+            p.x += k
+    return ps[4].x, ps[9].x
+
+
+@program([lambda: (many(Particle),), with_ints], mutates=(0,), fell_back=None, opaque=None)
+def of_other_types(ps):
+    for k in range(3):
+        for p in ps:
+            p.x = k
+            p.y = np.float64(k)
+            p.charge = p.x > 1
+
+
+def with_itself():
+    ps = many(Particle)
+    return ps, ps
+
+
+def with_one():
+    ps = many(Particle)
+    return ps, [ps[4]]
+
+
+def with_another():
+    ps = many(Particle)
+    return ps, many(Particle)
+
+
+@program([with_itself, with_one, with_another], mutates=(0, 1), fell_back=None, opaque=None)
+def with_other_names(ps, qs):
+    total = 0.0
+    for p in ps:
+        for q in qs:
+            p.x += 1.0
+            total += q.x
+    return total
+
+
+def with_holder():
+    ps = many(Particle)
+    return ps, Change(ps[3])
+
+
+@program([with_holder], mutates=(0,), fell_back=None, opaque=None)
+def held_by_another(ps, holder):
+    total = 0.0
+    for p in ps:
+        for _ in range(3):
+            p.x += 1.0
+            total += holder.one.x
+    return total
+
+
+@program(of(Body), fell_back=None, opaque=None)
+def inside_try(ps):
+    failed = 0
+    for _ in range(2):
+        for p in ps:
+            try:
+                p.y = 1.0 / (p.x - 3.0)
+                p.x += 1.0
+            except ZeroDivisionError:
+                failed += 1
+    return failed
+
+
+@program(of(Body), fell_back=None, opaque=None)
+def handed_back_between(ps):
+    for k in range(2):
+        for p in ps:
+            p.x += 1.0
+        print(end="")
+        for p in ps:
+            p.y += k * ps[0].x
+    return ps[1]
+
+
+@program([lambda: (Cloud(many(Particle)),)], fell_back=None, opaque=None)
+def list_in_an_attribute_assigned(cloud):
+    for k in range(2):
+        for p in cloud.particles:
+            p.x += k
+    return cloud.particles[2].x

@@ -92,6 +92,13 @@ class AssignedAttribute(OfSignature):
 
 
 @record
+class AssignedColumn(OfSignature):
+    """The function assigns an attribute of the items of a list of instances (`instance_columns`)."""
+
+    column: Source
+
+
+@record
 class WrittenOut(OfSignature):
     """A loop is written out, as its index has to be known by value."""
 

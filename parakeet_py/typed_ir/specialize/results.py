@@ -24,6 +24,7 @@ from parakeet_py.signature.results import (
     ResultStatic,
     ResultTuple,
     SetAttributes,
+    SetColumns,
 )
 from parakeet_py.signature.specs import Source, text_of
 from parakeet_py.typed_ir import ir
@@ -308,6 +309,7 @@ def stored_params(function: ir.Function) -> frozenset[int]:
 
 def with_attributes(s: Context, tree: Result, leaves: Leaves) -> Result:
     """The result tree with what assigned attributes hold."""
+    tree = _with_columns(s, tree, leaves)
     changed = assigned_attributes.changed(s)
     if not changed:
         return tree
@@ -321,6 +323,25 @@ def with_attributes(s: Context, tree: Result, leaves: Leaves) -> Result:
         names.append((list(objects).index(key), str(source[-1])))
         values.append(result_tree(s, s.builder.fields[source], leaves))
     return ResultTuple((tree, *objects.values(), *values), "tuple", SetAttributes(tuple(names)))
+
+
+def _with_columns(s: Context, tree: Result, leaves: Leaves) -> Result:
+    """The result tree with what has been assigned to the items of lists of instances."""
+    of_lists: dict[Source, list[Source]] = {}
+    for column in s.assigned.columns:
+        of_lists.setdefault(column[:-1], []).append(column)
+    for source, columns in of_lists.items():
+        parts: list[Result] = [_object(s, (*source, ""), leaves)]
+        for column in columns:
+            for array in s.assigned.columns[column]:
+                parts.append(ResultLeaf(len(leaves), "array", array.dtype, False, 1))
+                leaves.append(array.var)
+            values = parts[-2]
+            assert isinstance(values, ResultLeaf)
+            parts[-2] = ResultListOf(values)
+        names = tuple(str(column[-1])[1:] for column in columns)
+        tree = ResultTuple((tree, *parts), "tuple", SetColumns(names))
+    return tree
 
 
 def _object(s: Context, source: Source, leaves: Leaves) -> ResultLeaf:

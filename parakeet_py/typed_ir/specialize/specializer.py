@@ -248,6 +248,7 @@ class Specializer(Context):
                 value = DictV(tuple((known(name), item) for name, item in pairs))
             frame.env[param.var] = inputs.as_time(self, value)
         assigned_attributes.begin(self)
+        instance_columns.begin(self)
         value = self.run(self.frames[0].function.body)[0]
         impure = not all(map(is_pure_site, self.python.sites))
         instance_columns.must_hold(self, impure)
@@ -268,7 +269,7 @@ class Specializer(Context):
             self.arguments.signature.disjoint,
             tuple(self.arguments.static_extents),
         )
-        risky = assigned_attributes.may_fail_after(self)
+        risky = assigned_attributes.may_fail_after(self) or bool(self.assigned.columns)
         typed = procedures.attached(self, typed)
         light = light_site(typed, seldom_sites(self.python.sites)) if self.python.sites else None
         if light is not None:

@@ -19,7 +19,7 @@ from parakeet_py.typed_ir.specialize.observed import Lookups
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 from parakeet_py.typed_ir.specialize.paths.templates import Template
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation, Restart
-from parakeet_py.typed_ir.specialize.values import Frame, TupleV, Value
+from parakeet_py.typed_ir.specialize.values import ArrayV, Frame, TupleV, Value
 
 
 @record(frozen=False)
@@ -124,6 +124,7 @@ class Assigned:
         self.before: dict[Source, Value] = {}  # what they held
         self.first: int | None = None  # the statement of the outermost block at which one is assigned, first
         self.listed: list[Source] = []  # dicts whose items an iterator holds
+        self.columns: dict[Source, tuple[ArrayV, ArrayV]] = {}  # what items of lists hold, and which have been assigned
 
 
 class PythonState:

@@ -38,7 +38,7 @@ def assign(s: Context, cls: type, source: Source, new: Value) -> None:
     name, text = str(source[-1]), f"assignment to {described(source)}"
     if not (holds_plainly(cls, name) and stores_plainly(cls)):
         raise s.unsupported(f"{text}, which {cls.__name__} does in its own way")
-    _only_outside(s, text)
+    only_outside(s, text)
     if s.procedures.active:
         raise s.unsupported(f"{text} in a recursion")
     if not _stands_alone(s, cls, source):
@@ -61,7 +61,7 @@ def _is_as_before(s: Context, source: Source) -> bool:
     return len(s.builder.scopes) == 1 and not s.procedures.all and not listed
 
 
-def _only_outside(s: Context, text: str) -> None:
+def only_outside(s: Context, text: str) -> None:
     """Refuse an assignment where branches and loops do not carry what it gives."""
     if s.guards:
         raise s.unsupported(f"{text} inside `try`")
@@ -132,7 +132,7 @@ def contents(s: Context, cell: Cell) -> Value:
 
 
 def set_contents(s: Context, cell: Cell, value: Value) -> None:
-    _only_outside(s, "assignment to a name of an enclosing function")
+    only_outside(s, "assignment to a name of an enclosing function")
     (s.builder.fields[cell.source],) = s.settle([value])
 
 

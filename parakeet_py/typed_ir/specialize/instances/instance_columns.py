@@ -5,9 +5,13 @@ all of them hold (`attribute_sources.attribute_column`), which is read into an a
 `RecordV`, whose attributes are elements of columns when they are read. That the items are of one class, and how many
 there are, are hidden arguments too, which come first.
 
-It is right as long as the call changes no object, and pays where there are loops in loops: to read a column takes
-about as long as Python takes for a loop over the items. Where attributes are assigned (`must_hold`), Python code runs
-that may do so, or the walk fails otherwise, it begins again with the items as objects (`ObjectsInList`).
+Attributes that the function assigns are columns of the call's own (`AssignedColumn`), with a column of bools that says
+whose have been assigned; these get what the columns hold when the call ends (`SetColumns`). That is right where all
+items are different objects, none of which the function has under another name.
+
+It is right as long as nothing else changes the objects, and pays where there are loops in loops: to read a column takes
+about as long as Python takes for a loop over the items. Where other attributes are assigned (`must_hold`), Python code
+runs that may do so, or the walk fails otherwise, it begins again with the items as objects (`ObjectsInList`).
 """
 
 from __future__ import annotations
@@ -17,11 +21,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import MissingValue
-from parakeet_py.base.types import PYFLOAT, PYINT
+from parakeet_py.base.types import BOOL, PYFLOAT, PYINT
 from parakeet_py.signature.attribute_sources import (
+    ARE_APART,
     ARE_INTS,
     AS_FLOATS,
     COUNT,
+    IS_ASSIGNED,
     OF_ONE_CLASS,
     attribute_column,
     has_method,
@@ -29,12 +35,14 @@ from parakeet_py.signature.attribute_sources import (
     in_class,
 )
 from parakeet_py.signature.facts import ObjectsInList, Place, place_of
-from parakeet_py.signature.specs import Signature, Source
+from parakeet_py.signature.specs import FunctionSpec, ObjectSpec, Signature, Source, Spec, StaticSpec, TupleSpec
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
+from parakeet_py.typed_ir.specialize.arrays import array_store, index_entries, indexing
+from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.forms import array_of
-from parakeet_py.typed_ir.specialize.instances import instances
+from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances
+from parakeet_py.typed_ir.specialize.restarts import AssignedColumn
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     MethodV,
@@ -44,6 +52,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Static,
     TaggedScalar,
     Value,
+    py,
 )
 
 if TYPE_CHECKING:
@@ -77,8 +86,34 @@ def must_hold(s: Context, impure: bool) -> None:
     if lists(s.arguments.signature):
         if impure or s.assigned.before:
             raise s.unsupported("attributes of the items of a list, which may change")
+        _must_stand_alone(s)
         if not s.arguments.columns_pay:
             raise s.unsupported("attributes of the items of a list, in no loop in a loop")
+
+
+def _must_stand_alone(s: Context) -> None:
+    """Refuse the walk if items that are assigned may be other objects of the function, too, or Python may go on."""
+    for source in dict.fromkeys(column[:-1] for column in s.assigned.columns):
+        held = s.arguments.hidden[(*source, OF_ONE_CLASS)]
+        assert isinstance(held, Static)
+        others = [spec for spec in s.arguments.signature.params if _has_objects_of(spec, held.object)]
+        for one in s.arguments.signature.hidden:
+            same = one.source[-1] == OF_ONE_CLASS and one.source[:-1] != source and one.spec == StaticSpec(held.object)
+            if same or _has_objects_of(one.spec, held.object):
+                others.append(one.spec)
+        if others or s.python.sites:
+            raise s.unsupported("assignment to attributes of the items of a list, which may have other names")
+
+
+def _has_objects_of(spec: Spec, cls: object) -> bool:
+    match spec:
+        case ObjectSpec(kind):
+            return kind is cls
+        case TupleSpec(items):
+            return any(_has_objects_of(item, cls) for item in items)
+        case FunctionSpec():
+            return any(_has_objects_of(item, cls) for item in (*spec.cells, *spec.defaults))
+    return False
 
 
 def length(s: Context, value: Value) -> ir.Operand | None:
@@ -128,8 +163,58 @@ def attribute(s: Context, value: RecordV, name: str) -> Value:
     raise s.unsupported(f".{name} of a {cls.__name__}, an item of a list")
 
 
+def begin(s: Context) -> None:
+    """Make the columns that the function assigns."""
+    for one in s.facts.known.of(AssignedColumn):
+        list_of = one.column[:-1]
+        if ObjectsInList(place_of(list_of)) in s.facts.known:
+            continue
+        array, count = array_of(s.taken(one.column)), s.taken((*list_of, COUNT))
+        if not isinstance(array, ArrayV) or not isinstance(count, ScalarV):
+            continue
+        own = array_store.copy_array(s, replace(array, extents=(count.operand,)))
+
+        def no(indices: tuple[ir.Var, ...]) -> list[ir.Operand]:
+            return [ir.Const(False, BOOL)]
+
+        s.assigned.columns[one.column] = own, generate(s, own.extents, no)[0]
+
+
+def set_attribute(s: Context, value: RecordV, name: str, new: Value) -> None:
+    """value.name = new, of an item."""
+    cls, source, text = class_of(s, value), source_of(s, value.records), f"assignment to the attribute .{name}"
+    assert source is not None
+    raw = in_class(cls, name)
+    if type(raw) is property and raw.fset is not None and instances.is_found(cls):
+        instances.property_of(s, cls, value, name, "fset", [new])
+        return
+    assigned_attributes.only_outside(s, text)
+    if s.procedures.active:
+        raise s.unsupported(f"{text} in a recursion")
+    column = (*source, attribute_column(name))
+    for needed in (ARE_APART, attribute_column(name, IS_ASSIGNED)):
+        try:
+            s.arguments.extended(s.arguments.signature, (*source, needed))
+        except MissingValue:
+            raise s.unsupported(f"{text} of {s.describe(value)}") from None
+        s.taken((*source, needed))
+    if column not in s.assigned.columns:
+        if AssignedColumn(column) in s.facts.known:  # it is none of numbers of one type
+            raise s.unsupported(f"{text} of {s.describe(value)}")
+        s.taken(column)
+        s.facts.restart(AssignedColumn(column))
+    s.arguments.columns_pay |= s.loops.looping + s.elements.in_body > 1
+    held, chosen = s.assigned.columns[column]
+    if not isinstance(new, ScalarV) or not new.python or new.dtype != held.dtype:
+        raise s.unsupported(f"{text}, which holds values of several types")
+    indexing.write(s, held, value.index, new)
+    indexing.write(s, chosen, value.index, py(True))
+
+
 def _read(s: Context, value: RecordV, column: Source) -> Value | None:
     """What a column holds at an item's place; None if it is none of numbers of one type."""
+    if column in s.assigned.columns:
+        return s.as_python(indexing.read(s, s.assigned.columns[column][0], value.index))
     array, count = array_of(s.taken(column)), length(s, value.records)
     if not isinstance(array, ArrayV) or array.rank != 1 or count is None:
         return None

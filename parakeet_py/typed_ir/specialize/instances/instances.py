@@ -139,10 +139,12 @@ def method_of(s: Context, cls: type, name: str) -> Value:
     return Static(held.object.__func__) if isinstance(held, Static) and isinstance(held.object, staticmethod) else held
 
 
-def property_of(s: Context, cls: type, value: Value, name: str) -> Value:
-    """value.name, of a property of a class that is found by its name."""
+def property_of(
+    s: Context, cls: type, value: Value, name: str, what: str = "fget", args: list[Value] | None = None
+) -> Value:
+    """value.name, of a property of a class that is found by its name; or what its `fset` does, with the value."""
     _guard(s, cls)
-    return _property(s, value, name, "fget", [], cls)
+    return _property(s, value, name, what, args or [], cls)
 
 
 def owner_of(cls: type, name: str) -> type | None:

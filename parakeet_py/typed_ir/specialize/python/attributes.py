@@ -166,7 +166,8 @@ def set_attribute(s: Context, value: Value, name: str, new: Value) -> None:
         instances.set_attribute(s, value, name, new)
         return
     if isinstance(value, RecordV) and value.of_list:
-        raise s.unsupported(f"assignment to the attribute .{name} of {s.describe(value)}")
+        instance_columns.set_attribute(s, value, name, new)
+        return
     if isinstance(value, ObjectV | RecordV) and record_arrays.set_attribute(s, value, name, new):
         return
     known = known_object(s, value) if isinstance(value, ObjectV) else None
