@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -206,17 +207,33 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
     owner = getattr(target, "__self__", None)
     if isinstance(owner, np.ufunc):
         return name != "at" and count <= 2 and "out" not in keywords  # operands, or an array and its axis
-    if type(owner) is np.ndarray:
-        return not name.startswith("__") and name not in STORING_METHODS and "out" not in keywords
+    if type(owner) is np.ndarray:  # the argument behind the first may be the array for the result
+        return count <= 1 and not name.startswith("__") and name not in STORING_METHODS and "out" not in keywords
     if module not in _PURE_MODULES or name in _IMPURE:
         return False
-    return not any(keyword == "out" or keyword.startswith("overwrite") for keyword in keywords)
+    return not any(_names_memory(one, target) for one in (*_parameters(target)[:count], *keywords))
 
 
-def is_fresh(target: Any, keywords: Sequence[str]) -> bool:
-    """Is it known that what a function gives shares no memory with anything?"""
+def _names_memory(parameter: str, target: Any) -> bool:
+    """Does a parameter of this name say where results go, or that operands may be overwritten?"""
+    return parameter == "out" or parameter.startswith("overwrite") or (parameter == "copy" and target is np.nan_to_num)
+
+
+@functools.cache
+def _parameters(target: Any) -> tuple[str, ...]:
+    """The names of the parameters of a function of a library; none where it does not say them."""
+    try:
+        return tuple(inspect.signature(target).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def is_fresh(target: Any, count: int, keywords: Sequence[str]) -> bool:
+    """Is it known that what a function gives shares no memory with anything, when called like that?"""
     name, module = getattr(target, "__name__", ""), getattr(target, "__module__", None)
-    return module in _FRESH_MODULES and "out" not in keywords and name not in ("matrix_transpose", "diagonal")
+    if module not in _FRESH_MODULES or name in ("matrix_transpose", "diagonal"):
+        return False
+    return "out" not in (*_parameters(target)[:count], *keywords)
 
 
 def is_of_numpy(module: object) -> bool:

@@ -328,7 +328,9 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
     read_late = compiled.read_after_opaque
     had = watched_now(compiled.function, read_late)
     sites = compiled.specialization.opaque_sites
-    safe = {one.site for one in _opaque(compiled) if _can_be_replayed(sites[one.site], one)}
+    types = {one.site: [arg.type for arg in one.args] for one in _opaque(compiled)}
+    safe = {number for number, kinds in types.items() if can_be_replayed(sites[number], kinds)}
+    in_log = {number for number, kinds in types.items() if is_logged(sites[number], kinds)}
     pending: Callable[[], Any] | None = None
     held: Sequence[Any] = ()
     watched: WatchedLists | None = None
@@ -350,7 +352,7 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             watched = watched or WatchedLists(args[-len(site.watched) :], site.watched)
         assemble_operands, do = made[number]
         operands = assemble_operands(*args)
-        logged = is_logged(site)
+        logged = number in in_log
         log.whole = log.whole and (not logged or number in safe)
         lists = lists_in(site.operands, operands)
         before = list(map(contents, lists))

@@ -69,7 +69,7 @@ class Plan:
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...], late: bool = False) -> None:
         self.site, self.types, self.late = site, types, late
         self.result = site.result
-        self.evaluated = is_logged(site)
+        self.evaluated = is_logged(site, types)
         self.lists = makes_lists(site) and site.operation != "same"
         kinds = [] if site.result is None else result_types(site.result)
         self.slots = site.has_flag + sum(map(slots_in, kinds))

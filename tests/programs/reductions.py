@@ -452,3 +452,11 @@ def complex_extrema(z):
     """In order, by a branch that is seldom taken, or always."""
     running = np.maximum.accumulate(z, axis=1), np.minimum.accumulate(z, axis=0)
     return np.max(z, axis=1), np.min(z, axis=1), z.argmax(axis=1), z.argmin(axis=0), np.max(z), z.argmin(), running
+
+
+@program(
+    [(arr("f8", 4, 3), np.bool_), raising(TypeError, arr("f8", 4, 3), np.zeros(3, bool))], opaque=None, fell_back=None
+)
+def dtype_behind_the_axis(x, kind):
+    """The methods take a dtype there, where the functions take the array for the result."""
+    return x.all(0, kind), x.any(0, kind, None, True)

@@ -713,3 +713,12 @@ def equal_views_in_a_result(a):
     rows, same, line = a[1:], a[1:], np.arange(9).reshape(3, 3)
     parts = np.diag(line), np.einsum("ii->i", line), np.diag(line)
     return rows, rows, same, a.T, a.T, parts, [part.flags.writeable for part in parts], rows is rows
+
+
+@program([(arr("f8", 4, 3),), (arr("f8", 2, 3),)], opaque=None, fell_back=None)
+def parts_that_python_gives(a):
+    """Where a call is begun again, as there are fewer parts than in the last, they are views of the new array."""
+    own = a.copy()
+    parts = np.unstack(own)
+    own[0] = 5
+    return parts[0] * 2, len(parts)

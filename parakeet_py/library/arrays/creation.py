@@ -343,7 +343,7 @@ def copied(a, order):
 
 
 @method("fill")
-def fill(a, value):
+def fill(a, value, /):
     if is_sequence(value) or (is_array(value) and value.ndim > 0):
         unsupported("a sequence as the scalar of fill")
     assign(a, value, True)

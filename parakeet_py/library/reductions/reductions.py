@@ -262,17 +262,25 @@ def min_(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
 
 
 @implements(np.all)
-@method("all")
 def all_(a, axis=None, out=None, keepdims=False, *, where=True):
     not_scalar_into(a, out)
     return reduce_ufunc(np.logical_and, a, axis, None, out, keepdims, NO_VALUE, where)
 
 
+@method("all")
+def all_of(a, axis=None, *, out=None, keepdims=False, where=True):  # NumPy's has a dtype behind the axis
+    return all_(a, axis, out, keepdims, where=where)
+
+
 @implements(np.any)
-@method("any")
 def any_(a, axis=None, out=None, keepdims=False, *, where=True):
     not_scalar_into(a, out)
     return reduce_ufunc(np.logical_or, a, axis, None, out, keepdims, NO_VALUE, where)
+
+
+@method("any")
+def any_of(a, axis=None, *, out=None, keepdims=False, where=True):  # NumPy's has a dtype behind the axis
+    return any_(a, axis, out, keepdims, where=where)
 
 
 @implements(np.ptp)

@@ -289,7 +289,11 @@ def emit_opaque(
         s.guards[-1].stay_if_zero(s, flag)
     if result is None:
         return None
-    fresh = operation == "call" and isinstance(values[0], Static) and is_fresh(values[0].object, tuple(keywords))
+    fresh = (
+        operation == "call"
+        and isinstance(values[0], Static)
+        and is_fresh(values[0].object, len(values) - 1, tuple(keywords))
+    )
     made = result_value(s, result, outs, frozenset() if fresh else roots | s.arguments.param_roots)
     watched_lists.note_lists(s, made, key)
     if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
@@ -303,7 +307,7 @@ def _without_shared_lists(operation: str, values: Sequence[Value], keywords: Seq
     """The result of an operation, with lists as objects that others may know, too."""
     match operation, values[0]:
         case "call", Static(target):
-            if is_fresh(target, keywords):
+            if is_fresh(target, len(values) - 1, keywords):
                 return result
             return without_lists(result, effects_of(target).makes == "list")
         case "call", MethodV(ArrayV() | TextV() | CharV()):

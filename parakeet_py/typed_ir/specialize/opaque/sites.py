@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from parakeet_py.base import callee_effects
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.base.types import Array, Object, Type
@@ -132,10 +133,25 @@ def can_be_replayed(site: OpaqueSite, types: Iterable[Type]) -> bool:
     return site.regular and not any(isinstance(kind, Array | Object) for kind in types)
 
 
-def is_logged(site: OpaqueSite) -> bool:
+def is_logged(site: OpaqueSite, types: Iterable[Type]) -> bool:
     """Is the operation done from the log when a call is replayed? Else the evaluator does not know it, or does it
-    anew."""
-    return site.operation not in _NOT_EVALUATED and (site.regular or not is_pure_site(site))
+    anew. `types` are those of the leaves of its operands.
+
+    What may be a view of an operand is not in the log: it would be one of an array of the call that was given up.
+    """
+    if site.operation in _NOT_EVALUATED:
+        return False
+    return not is_pure_site(site) or (site.regular and not _may_give_view(site, types))
+
+
+def _may_give_view(site: OpaqueSite, types: Iterable[Type]) -> bool:
+    """May what a pure operation gives share memory with its operands?"""
+    if site.operation == CONTINUE or not any(isinstance(kind, Array | Object) for kind in types):
+        return False
+    target = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
+    return callee_effects.is_pure(target, len(site.operands) - 1 - len(site.keywords), site.keywords) and not (
+        callee_effects.is_fresh(target, len(site.operands) - 1 - len(site.keywords), site.keywords)
+    )
 
 
 def is_harmless(site: OpaqueSite) -> bool:
