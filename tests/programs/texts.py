@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.corpus import program, raising
+from tests.corpus import Case, program, raising
 
 SMILE = "\U0001f600"
 
@@ -121,3 +121,118 @@ def format_that_numbers_do_not_have(x, y):
     if y > 5:
         return f"{total!r:>8}{y:x}{x:zz}"
     return total, text
+
+
+# ---- lists of many strings -------------------------------------------------------------------------------------------
+
+
+def _words(*others, count=40):
+    found = ["abcdefgh"[: i * 5 % 9] + "zé" * (i % 3 == 0) for i in range(count)]
+    found[: len(others)] = others
+    return found
+
+
+WORDS = (
+    lambda: (_words(),),
+    lambda: (_words("a\0b", "\0", SMILE, "\ud800", count=50),),
+    lambda: ([""] * 33,),
+)
+
+
+@program(WORDS)
+def characters_of_words(words):
+    total, longest = 0, 0
+    for place, word in enumerate(words):
+        longest = max(longest, len(word))
+        for c in word:
+            if c in "aeiou" or c == SMILE:
+                total += ord(c) * place
+    return total, longest, len(words)
+
+
+@program(WORDS)
+def pairs_of_words(words):
+    same, shared, begins = 0, 0, 0
+    for i in range(len(words)):
+        for j in range(i):
+            if words[i] == words[j]:
+                same += 1
+            if words[j] == "abcde" or words[i] != "ab":
+                shared += i
+            if len(words[i]) > 2 and words[j] and words[i][1:] == words[j][-2:] and words[i][0] == "a":
+                begins += 1
+    return same, shared, begins
+
+
+@program([lambda: (_words(), [float(i) for i in range(40)])])
+def words_beside_numbers(words, weights):
+    total = 0.0
+    for word, weight in zip(words, weights, strict=False):
+        for c in word:
+            total += (ord(c) - 97) * weight
+    return total, max(sum(1 for c in word if c == "z") for word in words)
+
+
+@program([lambda: (_words(), 3), lambda: (_words(), -40), Case(lambda: (_words(), 40), raises=IndexError)],
+         message=True)  # fmt: skip
+def word_at(words, k):
+    best = words[0]
+    count = 0
+    for word in words:
+        for c in word:
+            if words[k][:1] == c:
+                count += 1
+        if len(word) > len(best):
+            best = word
+    return count, best, words[k]
+
+
+class _Loud(str):
+    def __iter__(self):
+        return iter("aaaa")
+
+
+class _Speech:
+    def __init__(self, words):
+        self.words = words
+
+    def vowels(self):
+        return characters_of_words(self.words)[0]
+
+
+@program([lambda: ([*_words(), _Loud("b")],), lambda: ([*_words(), ["c"]],), *WORDS,
+          lambda: ([*_words(), b"ab"],)], fell_back=None, opaque=None)  # fmt: skip
+def words_and_others(words):
+    count = 0
+    for word in words:
+        for c in word:
+            if c == "a":
+                count += 1
+    return count
+
+
+@program([lambda: (_words(),)], fell_back=None, opaque=None, mutates=(0,))
+def words_that_change(words):
+    count = 0
+    for i in range(len(words)):
+        for c in words[i]:
+            if c == "a":
+                words[i - 1] = "aa"
+                count += 1
+    words.append("a")
+    return count
+
+
+@program([lambda: (_Speech(_words()),)])
+def words_in_an_attribute(speech):
+    return speech.vowels()
+
+
+@program(WORDS, fell_back=None, opaque=None)
+def words_as_keys(words):
+    counts = {}
+    for word in words:
+        for c in word:
+            counts[c] = counts.get(c, 0) + 1
+        counts[word] = counts.get(word, 0) + 1
+    return counts, [word.upper() for word in words][:2]

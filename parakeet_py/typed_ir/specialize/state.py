@@ -104,7 +104,7 @@ class Arguments:
         self.static_extents: list[tuple[ir.Var, int, int]] = []
         self.has_memmaps = False  # some array is a `numpy.memmap`
         self.asks_writeable = False  # does the function look whether arrays can be written to?
-        self.columns_pay = False  # attributes of many instances (see `instance_columns`) are read in loops in loops
+        self.columns_pay = False  # many instances, or strings (see `instance_columns`), are read in loops in loops
 
     def spec(self, index: int) -> Spec:
         """The type of the parameter or hidden argument with this number."""

@@ -25,7 +25,7 @@ from parakeet_py.typed_ir.specialize.containers import (
 )
 from parakeet_py.typed_ir.specialize.containers.array_lists import item_of
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
-from parakeet_py.typed_ir.specialize.instances import instance_columns, instances
+from parakeet_py.typed_ir.specialize.instances import instance_columns, instances, text_columns
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, loops, tagged_unions
 from parakeet_py.typed_ir.specialize.python import named_tuples
 from parakeet_py.typed_ir.specialize.python.calls import library_subscript
@@ -273,6 +273,8 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
             return found
         case ObjectV() if (instance := instance_columns.subscript(s, value, index)) is not None:
             return instance
+        case ObjectV() if (part := text_columns.subscript(s, value, index)) is not None:
+            return part
         case ObjectV() | RecordV() if (found := record_arrays.subscript(s, value, index)) is not None:
             return found
         case MethodV(ArrayV() as array, "flat"):

@@ -47,6 +47,7 @@ def is_text(value: Value) -> bool:
 def char_at(s: Context, text: TextV, index: ir.Operand) -> CharV:
     """The character at a place that there is."""
     b = s.builder
+    s.arguments.columns_pay |= s.loops.looping + s.elements.in_body > 1
     code = b.cast(b.emit1(ir.Load(text.codes.var, (index,)), Scalar(text.codes.dtype)), PYINT)
     b.as_count(code)
     return CharV(ScalarV(code))

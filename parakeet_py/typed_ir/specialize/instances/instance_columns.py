@@ -29,6 +29,7 @@ from parakeet_py.signature.attribute_sources import (
     COUNT,
     IS_ASSIGNED,
     OF_ONE_CLASS,
+    TEXT_ENDS,
     attribute_column,
     has_method,
     holds_plainly,
@@ -77,8 +78,8 @@ def source_of(s: Context, value: Value) -> Source | None:
 
 
 def lists(signature: Signature) -> list[Place]:
-    """The lists whose items are read so."""
-    return [place_of(one.source[:-1]) for one in signature.hidden if one.source[-1] == OF_ONE_CLASS]
+    """The lists whose items are read so, those of `text_columns` too."""
+    return [place_of(one.source[:-1]) for one in signature.hidden if one.source[-1] in (OF_ONE_CLASS, TEXT_ENDS)]
 
 
 def must_hold(s: Context, impure: bool) -> None:

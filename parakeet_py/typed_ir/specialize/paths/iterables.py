@@ -13,7 +13,7 @@ from parakeet_py.typed_ir.specialize.arrays import indexing, record_arrays
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import strings
 from parakeet_py.typed_ir.specialize.forms import form_of
-from parakeet_py.typed_ir.specialize.instances import instance_columns
+from parakeet_py.typed_ir.specialize.instances import instance_columns, text_columns
 from parakeet_py.typed_ir.specialize.python.python_scalars import int_add
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -107,6 +107,9 @@ def counted(s: Context, iterable: Value) -> tuple[ir.Operand, ir.Operand, ir.Ope
         case ObjectV() if (many := instance_columns.length(s, iterable)) is not None:
             instances = iterable
             return ZERO, many, ONE, lambda index: instance_columns.at(instances, index)
+        case ObjectV() if (count := text_columns.length(s, iterable)) is not None:
+            words = iterable
+            return ZERO, count, ONE, lambda index: text_columns.at(s, words, index)
         case IteratorV("enumerate", (first, inner)):
             length, item_at = positions(s, inner)
             assert isinstance(first, ScalarV)

@@ -24,7 +24,12 @@ from parakeet_py.typed_ir.specialize.arrays.ufuncs import call_ufunc
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.containers import array_lists, dict_items, dynamic_lists, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
-from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_columns, instances
+from parakeet_py.typed_ir.specialize.instances import (
+    assigned_attributes,
+    instance_columns,
+    instances,
+    text_columns,
+)
 from parakeet_py.typed_ir.specialize.message_arguments import escaped
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, tagged_scalars
 from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
@@ -96,6 +101,8 @@ def _len(s: Context, value: Value) -> Value:
             return _len(s, some)
         case ObjectV():
             if (many := instance_columns.length(s, value)) is not None:
+                return ScalarV(many)
+            if (many := text_columns.length(s, value)) is not None:
                 return ScalarV(many)
             shape = record_arrays.shape_of(s, value)
             if shape is not None:
