@@ -84,6 +84,29 @@ def positions_of_extremes(x):
     return np.argmin(x), np.argmax(x), x.argmax()
 
 
+POINTS = [
+    *variants(arr("f8", 70, 3), "f4 i4", "F reversed", "special"),
+    arr("f8", 5, 130),
+    arr("f4", 131, 9),
+    arr("f8", 66, 2, values=[1.0, 2.0, 1.0, 0.0, -0.0]),
+    arr("f8", 65, 1, values=[1.0] * 64 + [float("nan")]),
+    arr("f8", 1, 4),
+    arr("f8", 3, 0),
+]
+
+
+@program(each(POINTS), kernels=1)
+def nearest_other_point(x):
+    """Keys that are sums: those of a block are computed before they are compared."""
+    return np.argmin(np.sum((x[:, None, :] - x[None, :, :] - 1) ** 2, axis=2), axis=1)
+
+
+@program(each(POINTS))
+def farthest_points(x):
+    far = np.argmax(np.sum(np.abs(x[:, None, :] - x[None, :, :]), axis=2), axis=0)
+    return far, np.argmin(np.max(x + 1, axis=1, initial=0)), np.argmax(np.any(x > 1, axis=1))
+
+
 @program(each([arr("f8", 6, values=[3, 1, 1, 3, 2, 1]), arr("b1", 5), arr("i4", 4, values=[7])]))
 def first_of_equals(x):
     return x.argmin(), x.argmax()

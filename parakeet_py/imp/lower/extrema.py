@@ -24,11 +24,12 @@ from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import Combination, Conditions, choice, definition, takes
 from parakeet_py.imp.lower.extremum_lanes import ArgExtremum, Run, in_lanes
-from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Load, Operand, Prim, Var, dtype_of, scalar_type
+from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Let, Load, Operand, Prim, Var, dtype_of, scalar_type
 from parakeet_py.typed_ir.semantics import evaluate, integer_bounds, scalar
 
 ARG_LEAF = 2048  # contributions of which the best key is known before its place; a quarter in short runs
 TRUTH_LEAF = 256
+KEYS = 64  # that are computed before they are compared, where that takes long
 
 Loop = Callable[[Callable[[], None]], None]  # writes a loop around the body that the argument writes
 
@@ -186,6 +187,47 @@ def arg_run(lo: Lowering, run: Run, whole: bool) -> None:
 
     lo.when(fits, quick)
     lo.when(lo.read(left), lambda: _in_leaves(lo, run))
+
+
+def is_buffered(run: Run) -> bool:
+    """Can the keys of a run be computed before they are compared (`buffered_run`)?"""
+    parts = enumerate(run.body.results)
+    others = all(isinstance(part, Const) or part is run.axis.index for place, part in parts if place != run.found.key)
+    return others and run.dtype != "bool" and itemsize(run.dtype) >= 4
+
+
+def buffered_run(lo: Lowering, run: Run) -> None:
+    """Combine a run whose keys take long to compute, with loops of their own: first those of a block, then the best of
+    them in a vector loop.
+
+    Point by point, a new minimum is a branch that was not foreseen, which waits for all the operations of a key. That
+    happens H(n) times, four for 32 random keys, and takes as long as several keys each time.
+    """
+    place, at, size = run.found.key, run.axis.index, Const(KEYS, INT64)
+    keys, first = lo.stack_array("keys", run.dtype, KEYS), lo.index("block")
+    result = run.body.results[place]
+    pos = run.body.statements[-1].pos
+    offset, again = Var("offset", INT64), Var("key", result.type)
+    statements = (Let((offset,), Prim("sub", (at, first)), pos), Let((again,), Load(keys, (offset,)), pos))
+    results = tuple([again if part is result else part for part in run.body.results])
+
+    def block() -> None:
+        end = lo.minimum(lo.add(first, size), run.stop)
+        index = lo.bind(at)
+
+        def compute() -> None:
+            lo.store(keys, (lo.subtract(index, first),), lo.lower_block(run.body)[place])
+
+        lo.loop(index, first, end, compute, "serial")
+        here = Run(run.with_, run.found, run.cells, Block(statements, results), run.axis, first, end)
+        best = _top(lo, here, first, end)
+        old: list[Operand] = [lo.read(cell) for cell in run.cells]
+        new = [*old]
+        new[place] = best
+        better = takes(lo, run.with_, run.found.taken, old, new)
+        lo.when(better, lambda: here.take(lo, _first_place(lo, here, first, end, best)))
+
+    lo.loop(first, run.start, run.stop, block, "serial", size)
 
 
 def _in_leaves(lo: Lowering, run: Run) -> None:

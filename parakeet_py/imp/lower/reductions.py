@@ -28,7 +28,7 @@ from parakeet_py.imp.lower import free_sums
 from parakeet_py.imp.lower.builder import Lowering, Outs
 from parakeet_py.imp.lower.combine import Combination, combination, declare, fold, fold_in_order, takes
 from parakeet_py.imp.lower.count_flags import count, counted
-from parakeet_py.imp.lower.extrema import accumulate, arg_extremum, arg_run
+from parakeet_py.imp.lower.extrema import accumulate, arg_extremum, arg_run, buffered_run, is_buffered
 from parakeet_py.imp.lower.extremum_lanes import ArgExtremum, Run
 from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower.map import map_nest
@@ -36,7 +36,7 @@ from parakeet_py.imp.lower.pairwise_sums import Runs, in_parallel, one_result, r
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
 from parakeet_py.imp.schedule.loop_order import Study, slides, static_cost, stride_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.typed_ir.ir import Const, Operand, Reduce, Var
+from parakeet_py.typed_ir.ir import Const, Op, Operand, Reduce, Var, blocks_of
 
 LEAF = 1024
 CHUNK = 8192
@@ -175,11 +175,27 @@ def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Seq
     flag = counted(red.found, red.op.body) if red.with_.names == ("add",) and not red.checked else None
     if flag is not None:
         count(lo, cells[0], red.op.body, flag, index, start, stop)
+    elif (run := _buffered(red, start, stop, cells)) is not None:
+        buffered_run(lo, run)
     elif red.vector:
         accumulate(lo, red.with_, cells, red.op.body, lambda step: lo.loop(lo.bind(index), start, stop, step, "vector"))
     else:
         point = lambda: fold_in_order(lo, red.with_, cells, lo.lower_block(red.op.body))  # noqa: E731
         lo.loop(lo.bind(index), start, stop, point, "serial")
+
+
+def _buffered(red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cell]) -> Run | None:
+    """The run of an extremum whose place is wanted, if its keys are computed by loops that cannot fail."""
+    extent = red.axes[-1].extent
+    small = isinstance(extent, Const) and extent.whole <= 8
+    if red.extremum is None or red.checked or small or not any(map(blocks_of, _operations(red))):
+        return None
+    run = Run(red.with_, red.extremum, cells, red.op.body, red.axes[-1], start, stop)
+    return run if is_buffered(run) else None
+
+
+def _operations(red: Reduction) -> list[Op]:
+    return [let.op for let in red.op.body.statements]
 
 
 # ---- no kept axes ----------------------------------------------------------------------------------------------------
