@@ -45,6 +45,7 @@ from parakeet_py.frontend import keep_with, ssa, to_ssa_cached
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.schedule.effects import checks_before_effects
+from parakeet_py.imp.schedule.host_loops import starts_only
 from parakeet_py.llvm.safety.faults import FAULT
 from parakeet_py.llvm.safety.sites import Site
 from parakeet_py.messages.arrays import with_array_named
@@ -432,6 +433,8 @@ def make_native(compiled: Compiled, checked: bool = False, limits: Mapping[int, 
     poll(LLVM_SECONDS * len(text) if limits is None else 0)
     most = 1 if compiled.config.perf == "gdb" else min(compiled.config.thread_count, settings.available_cpus())
     effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
+    if not checked and limits is None:
+        effort["starts_only"] = starts_only(compiled.imp)
     object_bytes = engine.compile_divided(text, most, code.library, quick=limits is not None, **effort)
     quick = None if limits is None else Tier(budget_of(text), dict(limits))
     clock.done("llvm")

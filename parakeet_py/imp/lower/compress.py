@@ -126,7 +126,7 @@ def _lower(lo: Lowering, outs: tuple[Var, ...], op: Compress, found: Study, axes
         lo.store(places, (block,), before)
         lo.write(total, lo.add(before, count))
 
-    lo.loop(block, ZERO, blocks, prefix)
+    lo.loop(block, ZERO, blocks, prefix, "few")
     lo.store(places, (blocks,), lo.read(total))
     kept = lo.bind(outs[0])
     lo.emit_read(kept, total)

@@ -79,7 +79,7 @@ def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
 
         lo.region(count, ONE, work(lo, runs.found, (share,)), region, order_of(lo, runs.axes), "reduce")
         place = lo.index("place")
-        lo.loop(place, ZERO, count, lambda: _add(lo, runs, cells, load(lo, sums, place)), "serial")
+        lo.loop(place, ZERO, count, lambda: _add(lo, runs, cells, load(lo, sums, place)), "few")
 
     lo.when(lo.compare("le", length, Const(PIECE, INT64)), short, long)
     return cells

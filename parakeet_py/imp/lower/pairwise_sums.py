@@ -41,7 +41,7 @@ from parakeet_py.imp.lower.pairwise_leaves import (
 )
 from parakeet_py.imp.schedule.loop_order import static_cost, work
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.typed_ir.ir import Cast, Const, Load, Operand, Var
+from parakeet_py.typed_ir.ir import Cast, Const, Load, Operand, Var, dtype_of
 
 __all__ = ["Runs", "in_parallel", "one_result", "runs_of"]
 
@@ -249,7 +249,7 @@ def _given(lo: Lowering, size: Operand, all_: Operand) -> Operand:
 def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
     """Combine everything, threads taking subtrees or whole runs."""
     if runs.sequential:
-        return one_result(lo, runs)
+        return _in_order(lo, runs)
     unit, most = Const(runs.unit, INT64), Const(PIECES, INT64)
     cells = declare(lo, runs.with_)
     whole, row, chunk = _sizes(lo, runs)
@@ -292,6 +292,19 @@ def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
     else:
         batch = lo.index("batch")
         lo.loop(batch, ZERO, lo.ceil_div(count, together), lambda: some(batch), "serial")
+    return cells
+
+
+def _in_order(lo: Lowering, runs: Runs) -> list[Cell]:
+    """Combine everything one after the other: a region of its own, as its loop is worth optimising (`host_loops`)."""
+    sums = [lo.stack_array("sums", dtype_of(init), 1) for init in runs.with_.inits]
+
+    def region(low: Operand, high: Operand) -> None:
+        store(lo, sums, ZERO, [lo.read(cell) for cell in one_result(lo, runs)])
+
+    lo.region(ONE, ONE, ONE, region, order_of(lo, runs.axes), "reduce")
+    cells = declare(lo, runs.with_)
+    lo.write_all(list(zip(cells, load(lo, sums, ZERO), strict=True)))
     return cells
 
 

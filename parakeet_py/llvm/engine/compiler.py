@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from parakeet_py.base.errors import CodegenError
 from parakeet_py.base.machine import JIT_LINK
@@ -138,14 +138,18 @@ def run_pipeline(module: Any, machine: Any, options: Any) -> None:
 
 
 @contextmanager
-def _optimized(text: str, level: int, vectorize: bool, machine: TargetMachine) -> Iterator[Module]:
+def _optimized(
+    text: str, level: int, vectorize: bool, machine: TargetMachine, scalar: bool = False
+) -> Iterator[Module]:
     """The verified, optimised module of `text`."""
     with Module(text, machine) as module:
-        optimize(module, machine, level, vectorize)
+        optimize(module, machine, level, vectorize, scalar)
         yield module
 
 
-def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_level: int | None = None) -> bytes:
+def compile_ir(
+    text: str, *, level: int = 3, vectorize: bool = True, codegen_level: int | None = None, scalar: bool = False
+) -> bytes:
     """Compile a module of LLVM IR text to a relocatable object for this machine.
 
     Parameters
@@ -154,6 +158,7 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
     level : optimisation, 0 to 3
     vectorize : allow the loop and the straight-line vectoriser
     codegen_level : effort of instruction selection and register allocation, if another than `level`
+    scalar : its loops are not worth LLVM's time, whatever the level
 
     Raises
     ------
@@ -162,13 +167,20 @@ def compile_ir(text: str, *, level: int = 3, vectorize: bool = True, codegen_lev
     """
     with (
         _own_target_machine(level if codegen_level is None else codegen_level) as machine,
-        _optimized(text, level, vectorize, machine) as module,
+        _optimized(text, level, vectorize, machine, scalar) as module,
     ):
         return machine.emitted(module)
 
 
 def compile_divided(
-    text: str, most: int, library: Sequence[str] = (), *, level: int = 3, vectorize: bool = True, quick: bool = False
+    text: str,
+    most: int,
+    library: Sequence[str] = (),
+    *,
+    level: int = 3,
+    vectorize: bool = True,
+    quick: bool = False,
+    starts_only: bool = False,
 ) -> bytes:
     """Compile a module in up to `most` parts, side by side; gives objects that `load` takes as one.
 
@@ -178,20 +190,25 @@ def compile_divided(
     library : modules that this one refers to, each behind those that it refers to itself; they are compiled if they
         have not been compiled before
     quick : do not optimise it, but for these modules, which all functions share
+    starts_only : outside of its regions, the function has no loop worth optimising
 
     Raises
     ------
     CodegenError
         As `compile_ir` does.
     """
-    parts = (
-        [text]
-        if most < 2 or quick or not object_loader.supported()
-        else split_module.divide(text, min(most, MOST_PARTS))
-    )
+    most = min(most, MOST_PARTS)
+    divides = not quick and object_loader.supported()
+    apart = split_module.host_apart(text, most) if divides and starts_only else []
+    parts = apart or (split_module.divide(text, most) if divides and most > 1 else [text])
     found = {one: procedure_objects.find(one) for one in library}
     missing = [one for one, code in found.items() if code is None]
-    made = _compile_all([*parts, *missing], most, level, vectorize, len(parts) if quick else 0)
+    efforts = [_Effort(level, vectorize)] * (len(parts) + len(missing))
+    if quick:
+        efforts[: len(parts)] = [_Effort(0, vectorize=False)] * len(parts)
+    elif apart:
+        efforts[0] = _Effort(level, vectorize, scalar=True)
+    made = _compile_all([*parts, *missing], efforts, most)
     for one, code in zip(missing, made[len(parts) :], strict=True):
         procedure_objects.keep(one, code)
         found[one] = code
@@ -200,13 +217,20 @@ def compile_divided(
     return object_loader.joined(objects) if len(objects) > 1 else objects[0]
 
 
-def _compile_all(parts: Sequence[str], most: int, level: int, vectorize: bool, quick: int) -> list[bytes]:
-    """The objects of modules, compiled side by side; so many of the first are made quickly."""
+class _Effort(NamedTuple):
+    """How a module is compiled: see `compile_ir`."""
+
+    level: int
+    vectorize: bool
+    scalar: bool = False
+
+
+def _compile_all(parts: Sequence[str], efforts: Sequence[_Effort], most: int) -> list[bytes]:
+    """The objects of modules, compiled side by side."""
 
     def compiled(number: int) -> bytes:
-        if number < quick:
-            return compile_ir(parts[number], level=0, vectorize=False)
-        return compile_ir(parts[number], level=level, vectorize=vectorize)
+        level, vectorize, scalar = efforts[number]
+        return compile_ir(parts[number], level=level, vectorize=vectorize, scalar=scalar)
 
     if most < 2 or len(parts) < 2:
         return list(map(compiled, range(len(parts))))

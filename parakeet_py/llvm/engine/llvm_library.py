@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from ctypes import c_bool, c_char_p, c_int, c_size_t, c_void_p
 from functools import lru_cache
 from typing import Any
@@ -62,6 +63,9 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "buildPerModuleDefaultPipeline": (c_void_p, (c_void_p, c_int)),
     "CreateNewModulePassManager": (c_void_p, ()),
     "module_AddAlwaysInlinerPass": (c_int, (c_void_p,)),
+    "module_AddSROAPass": (c_int, (c_void_p,)),
+    "module_AddInstCombinePass": (c_int, (c_void_p,)),
+    "module_AddSimplifyCFGPass": (c_int, (c_void_p,)),
     "RunNewModulePassManager": (c_int, (c_void_p, c_void_p, c_void_p)),
     "DisposeNewModulePassManger": (c_int, (c_void_p,)),
     "TargetMachineEmitToMemory": (c_void_p, (c_void_p, c_void_p, c_int, _TEXT)),
@@ -237,9 +241,14 @@ class TargetMachine:
             lib.DisposeMemoryBuffer(buffer)
 
 
-def optimize(module: Module, machine: TargetMachine, level: int, vectorize: bool) -> None:
-    """Run LLVM's default pipeline over a module, then inline its late functions; no other thread may use the machine
-    meanwhile."""
+SCALAR_PASSES = ("AlwaysInliner", "SROA", "SimplifyCFG", "InstCombine", "SimplifyCFG")
+"""What code that only starts regions is optimised by: a tenth of what the default pipeline takes, which goes over all
+instructions seven times with `InstCombine` alone, and looks for loops that gain by being written anew."""
+
+
+def optimize(module: Module, machine: TargetMachine, level: int, vectorize: bool, scalar: bool = False) -> None:
+    """Run LLVM's default pipeline over a module, or `SCALAR_PASSES`, then inline its late functions; no other thread
+    may use the machine meanwhile."""
     lib = library()
     options = lib.CreatePipelineTuningOptions()
     lib.PTOSetLoopVectorization(options, vectorize)
@@ -247,18 +256,28 @@ def optimize(module: Module, machine: TargetMachine, level: int, vectorize: bool
     lib.PTOSetLoopInterleaving(options, level > 0)
     lib.PTOSetLoopUnrolling(options, level > 0)
     builder = lib.CreatePassBuilder(machine.pointer, options)
-    pipeline = lib.buildPerModuleDefaultPipeline(builder, level)
     try:
-        lib.RunNewModulePassManager(pipeline, module.pointer, builder)
+        _run(module, builder, _passes(SCALAR_PASSES) if scalar else lib.buildPerModuleDefaultPipeline(builder, level))
         if module.late:
             module.add_late_functions()
-            inliner = lib.CreateNewModulePassManager()
-            try:
-                lib.module_AddAlwaysInlinerPass(inliner)
-                lib.RunNewModulePassManager(inliner, module.pointer, builder)
-            finally:
-                lib.DisposeNewModulePassManger(inliner)
+            _run(module, builder, _passes(("AlwaysInliner",)))
     finally:
-        lib.DisposeNewModulePassManger(pipeline)
         lib.DisposePassBuilder(builder)
         lib.DisposePipelineTuningOptions(options)
+
+
+def _passes(names: Sequence[str]) -> int:
+    """A pipeline of these passes."""
+    lib = library()
+    pipeline: int = lib.CreateNewModulePassManager()
+    for name in names:
+        getattr(lib, f"module_Add{name}Pass")(pipeline)
+    return pipeline
+
+
+def _run(module: Module, builder: int, pipeline: int) -> None:
+    """Run a pipeline, and dispose of it."""
+    try:
+        library().RunNewModulePassManager(pipeline, module.pointer, builder)
+    finally:
+        library().DisposeNewModulePassManger(pipeline)

@@ -6,25 +6,82 @@ declarations (helper functions, tables) is internal and constant, so that each p
 the text as it is written here: what stands on the top level begins at the first column, a function ends with `}`.
 
     host, regions, regions...       the host declares the regions that it has lost, which are no longer internal
+
+Where the function does nothing but start regions (`imp.schedule.effects.starts_only`), `host_apart` leaves none of them
+in the host part: its code needs few of LLVM's passes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["divide", "work_of"]
+from parakeet_py.base.fast_dataclass import record
+
+__all__ = ["divide", "host_apart", "work_of"]
 
 LOOP = 100
 """What the passes over a loop take, in lines without loops."""
 LEAST = 600
 """Work, in lines, that is worth a module and a thread of its own: some 25 ms, of which three are lost by it."""
 
+LONG = 200
+"""Lines of a host part that are worth a module of their own (the gate is not optimised anyway)."""
+
 _NAME = r'@(?:"[^"\n]*"|[\w$.]+)'
 _ANY = re.compile(_NAME)
 _DEFINED = re.compile(rf"(?:define [^@\n]*)?({_NAME})(?: = |\()")
 _REGION = re.compile(rf"define internal (void {_NAME})\(ptr %ctx, ptr noalias readonly %frame, i64 %lo, i64 %hi\) ")
 _DECLARED = "declare {}(ptr, ptr noalias readonly, i64, i64) nounwind"
+
+
+@record
+class _Regions:
+    """A module's top level.
+
+    Attributes
+    ----------
+    items : what stands there
+    definitions : what has a name, by it
+    regions : the names of the regions
+    movable : regions that may be in another module, and what each needs there
+    """
+
+    items: list[str]
+    definitions: dict[str, str]
+    regions: frozenset[str]
+    movable: dict[str, set[str]]
+
+    def parts(self, groups: Sequence[Sequence[str]]) -> list[str]:
+        """The modules, with these regions in those behind the first."""
+        moved = {name for group in groups for name in group}
+        left = [_declaration(item) if _defined(item) in moved else item for item in self.items]
+        shared = [item for item in self.items if _defined(item) is None]
+        parts = ["\n".join(left) + "\n"]
+        for group in groups:
+            copied = {other for name in group for other in self.movable[name]}
+            own = [
+                item.replace("define internal ", "define ", 1)
+                for name, item in self.definitions.items()
+                if name in group
+            ]
+            needed = [item for name, item in self.definitions.items() if name in copied]
+            parts.append("\n".join([*shared, *needed, *own]) + "\n")
+        return parts
+
+
+def _regions_of(text: str) -> _Regions:
+    items = _items(text)
+    definitions = {name: item for item in items if (name := _defined(item)) is not None}
+    regions = [name for name, item in definitions.items() if _REGION.match(item)]
+    uses = {name: _used(item, definitions) - {name} for name, item in definitions.items()}
+    everywhere = {name for item in items if _defined(item) is None for name in _used(item, definitions)}
+    movable: dict[str, set[str]] = {}
+    for name in regions:
+        needed = _closure({name} | everywhere, uses) - {name}
+        if all(_may_be_copied(definitions[other]) for other in needed):
+            movable[name] = needed
+    return _Regions(items, definitions, frozenset(regions), movable)
 
 
 def divide(text: str, most: int) -> list[str]:
@@ -35,28 +92,30 @@ def divide(text: str, most: int) -> list[str]:
     """
     if most < 2 or work_of(text) < 2 * LEAST:
         return [text]
-    items = _items(text)
-    definitions = {name: item for item in items if (name := _defined(item)) is not None}
-    regions = {name: item for name, item in definitions.items() if _REGION.match(item)}
-    uses = {name: _used(item, definitions) - {name} for name, item in definitions.items()}
-    shared = [item for item in items if _defined(item) is None]
-    everywhere = {name for item in shared for name in _used(item, definitions)}
-    movable: dict[str, set[str]] = {}
-    for name in regions:
-        needed = _closure({name} | everywhere, uses) - {name}
-        if all(_may_be_copied(definitions[other]) for other in needed):
-            movable[name] = needed
-    groups = _shares({name: work_of(regions[name]) for name in movable}, work_of(text), most)
-    if not groups:
+    found = _regions_of(text)
+    works = {name: work_of(found.definitions[name]) for name in found.movable}
+    moved = sum(works.values())
+    count = min(most, 1 + moved // LEAST, work_of(text) // LEAST)
+    if count < 2:
         return [text]
-    moved = {name for group in groups for name in group}
-    left = [_declaration(item) if _defined(item) in moved else item for item in items]
-    parts = ["\n".join(left) + "\n"]
-    for group in groups:
-        copied = {other for name in group for other in movable[name]}
-        own = [regions[name].replace("define internal ", "define ", 1) for name in group]
-        parts.append("\n".join([*shared, *(definitions[name] for name in definitions if name in copied), *own]) + "\n")
-    return parts
+    groups = _shares(works, [work_of(text) - moved, *(0 for _ in range(count - 1))])[1:]
+    return found.parts([group for group in groups if group])
+
+
+def host_apart(text: str, most: int) -> list[str]:
+    """The module as up to `most` modules of regions, and before them a module of all the rest; none, if that is short
+    or has loops of its own: in functions that may be called in loops, or in those that both need."""
+    if text.count("\n") < LONG:
+        return []
+    found = _regions_of(text)
+    rest = [item for name, item in found.definitions.items() if name not in found.regions and not item.startswith("@")]
+    helpers = [item for item in rest if item.startswith("define internal ")]
+    lines = sum(item.count("\n") for item in rest if " optnone " not in item[: item.index("\n")])
+    if lines < LONG or len(found.movable) < len(found.regions) or any(" phi " in item for item in helpers):
+        return []
+    works = {name: work_of(found.definitions[name]) for name in found.movable}
+    groups = _shares(works, [0] * max(1, min(most, sum(works.values()) // LEAST)))
+    return found.parts([group for group in groups if group])
 
 
 def _items(text: str) -> list[str]:
@@ -111,19 +170,15 @@ def work_of(item: str) -> int:
     return item.count("\n") + LOOP * item.count(" !llvm.loop ")
 
 
-def _shares(movable: dict[str, int], all_work: int, most: int) -> list[list[str]]:
-    """The regions of each part, so that the parts and what stays are about as much work; the longest regions first."""
-    work = sum(movable.values())
-    count = min(most, 1 + work // LEAST, all_work // LEAST)
-    if count < 2:
-        return []
-    groups: list[list[str]] = [[] for _ in range(count)]  # the first one stays
-    sums = [all_work - work, *(0 for _ in range(count - 1))]
-    for name in sorted(movable, key=lambda name: -movable[name]):
+def _shares(works: Mapping[str, int], sums: list[int]) -> list[list[str]]:
+    """The regions of each part, so that the parts are about as much work, with what is in them already (`sums`); the
+    longest regions first."""
+    groups: list[list[str]] = [[] for _ in sums]
+    for name in sorted(works, key=lambda name: -works[name]):
         place = sums.index(min(sums))
         groups[place].append(name)
-        sums[place] += movable[name]
-    return [group for group in groups[1:] if group]
+        sums[place] += works[name]
+    return groups
 
 
 def _declaration(item: str) -> str:

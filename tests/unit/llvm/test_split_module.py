@@ -19,11 +19,12 @@ from parakeet_py import accelerate
 from parakeet_py.base import config
 from parakeet_py.call.compile import compile_call, generate_llvm
 from parakeet_py.call.load import Knowledge
+from parakeet_py.imp.schedule.host_loops import starts_only
 from parakeet_py.llvm.engine import compiler, object_loader
 from parakeet_py.llvm.engine import split_module as dividing
 from parakeet_py.llvm.engine.compiler import CodegenError
 from parakeet_py.llvm.engine.object_loader import LoadError
-from parakeet_py.llvm.engine.split_module import divide
+from parakeet_py.llvm.engine.split_module import divide, host_apart
 from tests.unit.llvm.test_object_loader import mapping_of
 
 pytestmark = pytest.mark.skipif(not object_loader.supported(), reason="parts are loaded by the project's own linker")
@@ -82,6 +83,64 @@ def test_what_is_little_work_stays_one_module(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(dividing, "LEAST", 40)
     text = text_of(several, *arguments())
     assert divide(text, 1) == [text]
+
+
+def stages(x: Any, k: Any) -> Any:
+    """Starts regions, and does nothing itself that takes long."""
+    chosen = x[x > 0.2]
+    mean = x.mean(axis=0)
+    for i in range(3):
+        x = x - mean * 3**i
+    return x, chosen * k[0], np.exp(x).sum(axis=1)
+
+
+def searches(x: Any, k: Any) -> Any:
+    """Has a loop of its own."""
+    for i in range(len(k)):
+        if k[i] > 50:
+            return stages(x, k), i
+    return stages(x, k), -1
+
+
+def test_a_function_that_starts_regions_is_a_module_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = text_of(stages, *arguments())
+    for most in (1, 3):
+        host, *others = host_apart(text, most)
+        assert len(others) == most and not regions(host)
+        assert sorted(name for part in others for name in regions(part)) == sorted(regions(text))
+        assert defined(text) <= defined(host)
+    assert host_apart(text_of(tiny, np.ones(3)), 1) == []
+    monkeypatch.setattr(dividing, "LONG", 10_000)
+    assert host_apart(text, 1) == []
+
+
+def test_which_functions_only_start_regions() -> None:
+    args = arguments()
+    for function, only in ((stages, True), (searches, False)):
+        assert starts_only(compile_call(function, args, Knowledge(), config.current()).imp) == only  # type: ignore[arg-type]
+
+
+def test_the_scalar_passes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    efforts: list[bool] = []
+    make = compiler.compile_ir
+
+    def made(text: str, **effort: Any) -> bytes:
+        efforts.append(effort.get("scalar", False))
+        return make(text, **effort)
+
+    monkeypatch.setattr(compiler, "compile_ir", made)
+    with config.options(cache=False, threads=1, tiers=False):
+        for function, scalar in ((stages, [True, False]), (searches, [False])):
+            efforts.clear()
+            given = accelerate(function)(*arguments())
+            assert efforts[: len(scalar)] == scalar and sum(efforts) == sum(scalar)
+            wanted = function(*arguments())
+            if function is searches:
+                (given, place), (wanted, found) = given, wanted
+                assert place == found
+            for one, other in zip(given[:2], wanted[:2], strict=True):
+                assert np.array_equal(one, other)
+            np.testing.assert_allclose(given[2], wanted[2], rtol=1e-14)
 
 
 def test_code_in_parts_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
