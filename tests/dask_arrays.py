@@ -15,7 +15,7 @@ import numpy as np
 
 from parakeet_py import options
 from parakeet_py.base.errors import ClusterWarning, UnsupportedError
-from parakeet_py.cluster import call_settings, stretches
+from parakeet_py.cluster import again, call_settings, stretches
 from parakeet_py.cluster.worker import strips
 from tests.backends import accelerated
 from tests.corpus import Case, Comparison, Difference, Outcome, Program, _same_exception, _scale, leaves_of, outcome
@@ -128,7 +128,8 @@ def called_on_dask(
         small = patch.object(call_settings, "LEAST", least)
         cut = patch.object(stretches, "LEAST", 0)
         rows = patch.multiple(strips, LEAST=0, STRIP=1)
-        with options(strict=True, check=True), dask.config.set(scheduler="sync"), small, cut, rows:
+        edges = patch.multiple(again, AGAIN=100, LEAST=0)
+        with options(strict=True, check=True), dask.config.set(scheduler="sync"), small, cut, rows, edges:
             result = accelerated(function)(*args, **kwargs)
             for arg in args:  # what has been stored may raise as well
                 computed(arg)

@@ -17,6 +17,7 @@ from parakeet_py.cluster.worker.buffers import Box, packed_strides
 
 Chunks = tuple[tuple[int, ...], ...]
 Place = tuple[int, ...]
+Block = tuple[int | tuple[int, int], ...]  # of an index space: along each axis the number of a block, or its bounds
 
 
 class LazyScalar:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import TaskRef
+from dask._task_spec import Task, TaskRef
 from dask.base import tokenize
 
 from parakeet_py.base.types import Array
@@ -128,6 +128,7 @@ class ClusterCall:
                 places.append(number)
             elif isinstance(value, LazyScalar):
                 found[number] = value.value
+        self._copy_shared(wanted)
         changed = [root for root in self.entered.values() if root.version]
         wanted += [self._chunks(LazyArray.of(root)) for root in changed]
         self._guard(wanted)
@@ -170,6 +171,19 @@ class ClusterCall:
                 key = self.graph.add((self.graph.prefix("new"), *place), tasks.fresh, shape, root.dtype)
             keys[place] = key
         return keys, whole.root.chunks, dtype
+
+    def _copy_shared(self, wanted: Sequence[tuple[dict[Any, Any], Any, np.dtype[Any]]]) -> None:
+        """Chunks of results that are those of arguments, or of another result, become copies: whoever has computed a
+        result may change it."""
+        seen: set[Hashable] = set()
+        for keys, _, _ in wanted:
+            prefix = ""
+            for place, key in keys.items():
+                if key not in seen and isinstance(self.graph.tasks.get(key), Task):
+                    seen.add(key)
+                    continue
+                prefix = prefix or self.graph.prefix("copy")
+                keys[place] = self.graph.add((prefix, *place), tasks.copied, TaskRef(key))
 
     def _guard(self, wanted: Sequence[tuple[dict[Any, Any], Any, np.dtype[Any]]]) -> None:
         """Let results wait for checks that none of them needs otherwise."""

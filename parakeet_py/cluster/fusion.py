@@ -4,6 +4,8 @@ The tasks of a call are put into groups, each of which becomes a task.
 
 * A task joins the group of what reads it if nothing else does, and if it is what the first of that group reads: such
   groups are *lines*, so nothing runs one after another that could run side by side.
+* Edges of chunks that are computed again join what reads them (see `again`), and what is read of a chunk twice is taken
+  from the wider slice.
 * What is `small`, and reads nothing that the only group which reads it does not wait for anyway, joins that.
 * Groups that give small values, all read one task, and nothing else but what that reads, become one with it (sums and
   counts of the points that belong to centres, both from one chunk's labels). Such a group gives several values, of
@@ -26,6 +28,7 @@ from dask._task_spec import DataNode, Task, TaskRef
 
 from parakeet_py.cluster.worker import lines
 from parakeet_py.cluster.worker import tasks as worker
+from parakeet_py.cluster.worker.buffers import Box, is_in, volume
 from parakeet_py.cluster.worker.given_up import passed_on, tried
 from parakeet_py.cluster.worker.kernel import Kernel
 
@@ -85,8 +88,10 @@ class _Fusion:
         apart: Collection[Hashable],
         small: Collection[Hashable],
         trivial: Collection[Hashable],
+        again: Collection[Hashable],
     ) -> None:
-        self.tasks, self.shown, self.apart, self.small, self.trivial = tasks, shown, apart, small, trivial
+        self.tasks, self.shown, self.apart, self.small, self.trivial = dict(tasks), shown, apart, small, trivial
+        self.edges = again
         self.order = {key: number for number, key in enumerate(tasks)}
         self.constants = {key for key, task in tasks.items() if _is_constant(task)}
         self.readers: dict[Hashable, list[Hashable]] = {}
@@ -113,7 +118,9 @@ class _Fusion:
             else:
                 line.members.append(key)
                 line.reads.discard(key)
-                if _function(task) in _ITEMS:
+                if key in self.edges:
+                    pass  # what it reads is made beside what the line begins with
+                elif _function(task) in _ITEMS:
                     line.next |= reads
                 elif key in line.next:
                     self._begin(line, task, reads)
@@ -128,13 +135,75 @@ class _Fusion:
         line = self.of.get(readers[0]) if readers else None
         if line is None or any(self.of.get(one) is not line for one in readers):
             return None
-        if key in line.next or (key in self.trivial and not reads):
+        if key in line.next or key in self.edges or (key in self.trivial and not reads):
             return line
         return line if len(reads) == 1 and _function(task) in _VIEWS else None
 
     @staticmethod
     def _begin(line: _Group, task: Task, reads: set[Hashable]) -> None:
         line.next = set() if _is_join(task) and len(reads) > 1 else set(reads)
+
+    def chunks_that_are_values(
+        self, edges: Mapping[Hashable, tuple[Hashable, Box] | None]
+    ) -> dict[Hashable, tuple[Hashable, Box]]:
+        """The edges of chunks that are values of tasks anyway, and where in them they are."""
+        outs: dict[int, frozenset[Hashable]] = {}
+        found = {}
+        for key, source in edges.items():
+            if source is None or key not in self.tasks or source[0] not in self.of:
+                continue
+            group = self.of[source[0]]
+            if id(group) not in outs:
+                outs[id(group)] = frozenset(self.outs(group))
+            if source[0] in outs[id(group)]:
+                found[key] = source
+        return found
+
+    def with_slices(self, edges: Mapping[Hashable, tuple[Hashable, Box]]) -> dict[Any, Any]:
+        """The tasks with some edges as slices of chunks; those that are not needed any more are left out."""
+        tasks = dict(self.tasks)
+        for key, (chunk, bounds) in edges.items():
+            wraps = passed_on if tasks[key].func in _WRAPS or tasks[chunk].func in _WRAPS else None
+            args: tuple[Any, ...] = worker.cut, TaskRef(chunk), bounds
+            tasks[key] = Task(key, wraps, *args) if wraps else Task(key, *args)
+        needed: set[Hashable] = set()
+        left = [*self.shown]
+        while left:
+            key = left.pop()
+            if key not in needed and key in tasks:
+                needed.add(key)
+                left += getattr(tasks[key], "dependencies", ())
+        return {key: task for key, task in tasks.items() if key in needed}
+
+    def widest_slices(self) -> None:
+        """Slices that only a group reads which reads a wider one of the same chunk are taken from that."""
+        slices: dict[tuple[Hashable, int], list[Hashable]] = {}
+        for key in self.apart:
+            task = self.tasks.get(key)
+            if not isinstance(task, Task) or task.func is not worker.cut or key in self.shown:
+                continue
+            groups = {id(self.of.get(one)): one for one in self.readers.get(key, ()) if self.of.get(one) is not None}
+            if len(groups) == 1 and len(self.of[key].members) == 1:
+                ((group, _),) = groups.items()
+                slices.setdefault((task.args[0].key, group), []).append(key)
+        for (source, _), keys in slices.items():
+            boxes = {key: self.tasks[key].args[1] for key in keys}
+            for key, box in boxes.items():
+                wider = [one for one, other in boxes.items() if one != key and is_in(box, other)]
+                if wider:  # the widest is in no other one
+                    self._take_from(key, max(wider, key=lambda one: volume(boxes[one])), source)
+
+    def _take_from(self, key: Hashable, wider: Hashable, source: Hashable) -> None:
+        """Take a slice from a wider one, in the task of those that read both."""
+        bounds, outer = self.tasks[key].args[1], self.tasks[wider].args[1]
+        local = tuple((lo - first, hi - first) for (lo, hi), (first, _) in zip(bounds, outer, strict=True))
+        self.tasks[key] = Task(key, worker.cut, TaskRef(wider), local)
+        group = self.of[self.readers[key][0]]
+        self.readers[source].remove(key)
+        self.readers[wider].append(key)
+        self.of[key] = group
+        group.members.append(key)
+        group.reads.discard(key)
 
     # ---- groups that read the same -----------------------------------------------------------------------------------
 
@@ -279,6 +348,7 @@ class _Fusion:
         return Task(key, lines.in_turn, steps, *refs)
 
 
+_WRAPS = frozenset((tried, passed_on))
 _ITEMS = frozenset((worker.take,))
 _VIEWS = frozenset((worker.joined_rows, worker.totals_of))
 """What costs nothing if it is done where its result is read."""
@@ -290,6 +360,8 @@ def fused(
     apart: Collection[Hashable],
     small: Collection[Hashable] = (),
     trivial: Collection[Hashable] = (),
+    again: Mapping[Hashable, tuple[Hashable, Box] | None] | None = None,
+    sent: list[Hashable] | None = None,
 ) -> dict[Any, Any]:
     """The tasks with groups of them as one task each.
 
@@ -299,9 +371,20 @@ def fused(
     apart : keys of tasks that are better not done where their result is read
     small : keys of values of a few kilobytes
     trivial : those of them that cost next to nothing to make
+    again : keys of edges of chunks that are computed where they are read, and of which chunk they are, and where in it
+    sent : gets the keys of those of them that are sent instead, as the chunk is a value of its own anyway
     """
-    made = _Fusion(tasks, shown, apart, small, trivial)
+    edges = again or {}
+    made = _Fusion(tasks, shown, apart, small, trivial, edges)
     made.lines()
+    known = made.chunks_that_are_values(edges)
+    if known:
+        tasks, apart = made.with_slices(known), {*apart, *known}
+        if sent is not None:
+            sent += known
+        made = _Fusion(tasks, shown, apart, small, trivial, edges.keys() - known.keys())
+        made.lines()
+    made.widest_slices()
     if small:
         for _ in range(ROUNDS):
             if not made.joined():
@@ -320,7 +403,7 @@ def _constant(arg: Any, copied: Mapping[Hashable, Any]) -> Any:
 
 
 def _function(task: Task) -> Any:
-    return task.args[0] if task.func in (tried, passed_on) else task.func
+    return task.args[0] if task.func in _WRAPS else task.func
 
 
 def _is_join(task: Task) -> bool:

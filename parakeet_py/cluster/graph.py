@@ -21,6 +21,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from parakeet_py.base.errors import ParakeetError
 from parakeet_py.base.gc_pause import put_off
+from parakeet_py.cluster.again import Again
 from parakeet_py.cluster.fusion import fused
 from parakeet_py.cluster.worker import resident
 from parakeet_py.cluster.worker.given_up import GivenUp, passed_on, tried
@@ -80,6 +81,10 @@ class Graph:
     apart : keys of slices of chunks, which are cut out where the chunks are
     sources, doubtful : keys of tasks that may leave the call to Python; these, and all that read what they give
     small, trivial : keys of values of a few kilobytes; those of them that cost next to nothing to make
+    again : what can be computed again
+    moved : bytes that tasks take from chunks of others, those that they run next to not counted
+    regions, corrections : how many regions there have been; how many bytes more some of them take than they said, by
+        their numbers
     """
 
     def __init__(self, function: str, token: str) -> None:
@@ -94,6 +99,10 @@ class Graph:
         self.small: set[Hashable] = set()
         self.trivial: set[Hashable] = set()
         self.apart: set[Hashable] = set()
+        self.again = Again(self)
+        self.moved = self.regions = 0
+        self.corrections: Counter[int] = Counter()
+        self._sent: dict[tuple[Hashable, Hashable], int] = {}
         self._slices: dict[Any, Hashable] = {}
         self._numbers = itertools.count()  # of slices: a key never means another one
 
@@ -152,18 +161,22 @@ class Graph:
 
     def slice(self, key: Hashable, shape: Sequence[int], bounds: tuple[tuple[int, int], ...]) -> Hashable | None:
         """The key of a slice of a chunk, if it is worth a task of its own."""
-        part = whole = 1
-        for (lo, hi), extent in zip(bounds, shape, strict=True):
-            part, whole = part * (hi - lo), whole * extent
-        if part > SLICED * whole:
+        if not is_sliced(shape, bounds):
             return None
         found = self._slices.get((key, bounds))
         if found is None:
             found = (f"{self.function}-halo-{self.token}", next(self._numbers))
             self._slices[key, bounds] = self.add(found, cut, TaskRef(key), bounds)
-            if whole > SMALL:
+            if sizes(shape, bounds)[1] > SMALL:
                 self.apart.add(found)
         return found
+
+    def move(self, key: Hashable, nbytes: int, home: Hashable) -> None:
+        """A task that runs next to a chunk, its `home`, takes so much of another one; a slice is sent once."""
+        before = 0 if home is None else self._sent.get((key, home), 0)
+        if nbytes > before:
+            self.moved += nbytes - before
+            self._sent[key, home] = nbytes
 
     # ---- collections -------------------------------------------------------------------------------------------------
 
@@ -180,7 +193,7 @@ class Graph:
         reached = self.ancestors(shown)
         self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
         with put_off():
-            self.tasks = fused(self.tasks, shown, self.apart, self.small, self.trivial)
+            self.tasks = self._in_groups(self.tasks, shown)
         for key in shown:
             task = self.tasks.get(key)
             if isinstance(task, Task):  # workers may have it on a device
@@ -257,14 +270,37 @@ class Graph:
         """The tasks that some values need, as what a scheduler gets."""
         tasks = {key: task for key, task in self.tasks.items() if key in needed}
         with put_off():
-            tasks = fused(tasks, shown, self.apart, self.small, self.trivial)
+            tasks = self._in_groups(tasks, shown)
         return HighLevelGraph.from_collections(self.name, tasks, dependencies=list(self.inputs.values()))
+
+    def _in_groups(self, tasks: dict[Any, Any], shown: Collection[Hashable]) -> dict[Any, Any]:
+        sent: list[Hashable] = []
+        found = fused(tasks, shown, self.apart, self.small, self.trivial, self.again.edges, sent)
+        for key in sent:
+            region, more = self.again.costs.pop(key, (0, 0))
+            self.corrections[region] += more
+        return found
 
     def drop_unneeded(self, keys: Iterable[Hashable]) -> None:
         """Forget the tasks that nothing needs any more."""
         needed = self.ancestors(keys)
         self.tasks = {key: task for key, task in self.tasks.items() if key in needed}
         self._slices = {what: key for what, key in self._slices.items() if key in needed}
+        self.again.forget()
+
+
+def sizes(shape: Sequence[int], bounds: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """How many elements a slice of a chunk has, and the chunk."""
+    part = whole = 1
+    for (lo, hi), extent in zip(bounds, shape, strict=True):
+        part, whole = part * (hi - lo), whole * extent
+    return part, whole
+
+
+def is_sliced(shape: Sequence[int], bounds: Sequence[tuple[int, int]]) -> bool:
+    """Whether a slice of a chunk is worth a value of its own."""
+    part, whole = sizes(shape, bounds)
+    return part <= SLICED * whole
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ comes from and that are still needed. Loops whose bounds are known unroll into t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dask._task_spec import TaskRef
@@ -88,7 +89,11 @@ class HostWalk:
 
     def report(self) -> ClusterReport:
         """What the call does, as far as it has got."""
-        return ClusterReport(tuple(self.regions), self.graph.rounds, self.graph.made or len(self.graph.tasks))
+        regions = [
+            replace(region, moved=region.moved + self.graph.corrections[number])
+            for number, region in enumerate(self.regions)
+        ]
+        return ClusterReport(tuple(regions), self.graph.rounds, self.graph.made or len(self.graph.tasks))
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """The results of the host part for its leaf arguments."""
@@ -152,6 +157,7 @@ class HostWalk:
 
     def told(self, report: RegionReport) -> None:
         self.regions.append(report)
+        self.graph.regions += 1
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 

@@ -19,30 +19,23 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from dask._task_spec import TaskRef
-
 from parakeet_py.base.gc_pause import put_off
-from parakeet_py.base.types import Array, Scalar, itemsize
-from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Place, Root, box_of
-from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
+from parakeet_py.base.types import Array, itemsize
+from parakeet_py.cluster.arrays import Block, LazyArray, LazyScalar, Place, Root
+from parakeet_py.cluster.block_tasks import BlockTasks
 from parakeet_py.cluster.grid import Shaped, Space, Target, boundaries, targets_of
 from parakeet_py.cluster.joins import Joins
-from parakeet_py.cluster.part_arguments import copy_of_target, rows_of
 from parakeet_py.cluster.planned_call import PlannedCall
 from parakeet_py.cluster.report import RegionReport
 from parakeet_py.cluster.stores import Stores
-from parakeet_py.cluster.stretches import stretches_of
-from parakeet_py.cluster.windows import Layout, Snapshot, TaskInputs, Windows, volume
-from parakeet_py.cluster.worker import tasks
-from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec
-from parakeet_py.cluster.worker.given_up import may_give_up
-from parakeet_py.cluster.worker.tasks import Arguments
+from parakeet_py.cluster.windows import Windows
+from parakeet_py.cluster.worker.buffers import Box
 from parakeet_py.hybrid.partition.access import Access, Index
 from parakeet_py.hybrid.partition.block_parts import any_order, private_identity, space_of
 from parakeet_py.hybrid.partition.fission import may_fail
 from parakeet_py.hybrid.partition.regions import Region
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import Function, Var, dtype_of
+from parakeet_py.typed_ir.ir import Function, Var
 
 
 def run_region(call: PlannedCall, region: Region, values: Mapping[Var, Any]) -> list[Any]:
@@ -105,6 +98,10 @@ class RegionTasks:
     # ---- how it is cut -----------------------------------------------------------------------------------------------
 
     def run(self) -> list[Any]:
+        copies = self._copies()
+        if copies is not None:
+            self._tell("the same chunks")
+            return copies
         targets = self._cut()
         op, region = self.region.op, self.region
         if isinstance(op, ir.PARALLEL):
@@ -117,12 +114,38 @@ class RegionTasks:
         stores = Stores(self, targets)
         with put_off():
             before = {} if part is None or part.totals is None else self._before(part.totals, free[:-1], stores)
-            blocks = self._tasks(function, filled, free, stores, before=before)
+            blocks = BlockTasks(self, function, filled, free, stores, before).all()
         results = self.joins.private(self.values, blocks) if self.private else self.joins.results(blocks)
         if isinstance(op, ir.Map) and not op.body.statements and op.body.results == op.indices[-1:]:
             results[0].root.is_index = True
         self._tell()
         return results
+
+    def _copies(self) -> list[Any] | None:
+        """The results of a region that does nothing but copy arrays: chunks never change, so these have the same."""
+        op = self.region.op
+        if not isinstance(op, ir.Map) or not op.body.results:
+            return None
+        loads: dict[Any, LazyArray] = {}
+        for let in op.body.statements:
+            if not isinstance(let.op, ir.Load) or let.op.indices != op.indices or len(let.outs) != 1:
+                return None
+            array = self.values.get(let.op.array)
+            if isinstance(array, LazyArray) and array.is_whole() and array.shape == self.extents:
+                loads[let.outs[0]] = array
+        if not all(result in loads for result in op.body.results):
+            return None
+        found = []
+        for result in op.body.results:
+            root = loads[result].root
+            if root.chunks is None or root.counts is not None or len(root.keys) < math.prod(map(len, root.chunks)):
+                return None
+            made = Root(root.shape, root.dtype, root.itemsize, root.chunks)
+            made.keys.update(root.keys)
+            made.is_index = root.is_index
+            found.append(LazyArray.of(made))
+        self.axes = [list(bounds) for bounds in found[0].root.bounds]
+        return found
 
     def _cut(self) -> list[Target]:
         op = self.region.op
@@ -181,9 +204,8 @@ class RegionTasks:
             step = max(-(-extent // count), 1)
             self.axes[axis] = [*range(0, extent, step), extent]
 
-    def _tell(self) -> None:
+    def _tell(self, join: str = "side by side") -> None:
         op, region = self.region.op, self.region
-        join = "side by side"
         if isinstance(op, ir.Reduce) and any(axis >= len(op.extents) for axis in self.cut):
             join = "combine"
         elif isinstance(op, ir.Scan) and op.axis in self.cut:
@@ -195,11 +217,13 @@ class RegionTasks:
         blocks = tuple(len(bounds) - 1 for bounds in self.axes)
         tasks = len(self.graph.tasks) - self.before
         moved = self.windows.moved
-        self.call.told(RegionReport(region.name, region.line, blocks, join if self.cut else "one task", tasks, moved))
+        if not self.cut and tasks:
+            join = "one task"
+        self.call.told(RegionReport(region.name, region.line, blocks, join, tasks, moved))
 
     # ---- boxes -------------------------------------------------------------------------------------------------------
 
-    def boxes(self, accesses: Sequence[tuple[Access, LazyArray]], root: Root, place: Place) -> list[Box]:
+    def boxes(self, accesses: Sequence[tuple[Access, LazyArray]], root: Root, place: Block) -> list[Box]:
         """The boxes of a root that accesses touch in a block."""
         found: dict[Box, None] = {}
         for access, array in accesses:
@@ -209,7 +233,7 @@ class RegionTasks:
                     found[box] = None
         return list(found)
 
-    def _box(self, access: Access, array: LazyArray, place: Place) -> Box | None:
+    def _box(self, access: Access, array: LazyArray, place: Block) -> Box | None:
         found = [(start, start + 1) for start in array.starts]
         for position, (index, (axis, step)) in enumerate(zip(access.indices, array.axes, strict=True)):
             own = self._span(id(access), position, index, array.shape[position], place)
@@ -221,7 +245,7 @@ class RegionTasks:
                 found[axis] = min(ends), max(ends) + 1
         return tuple(found)
 
-    def _span(self, access: int, position: int, index: Index, extent: int, place: Place) -> tuple[int, int] | None:
+    def _span(self, access: int, position: int, index: Index, extent: int, place: Block) -> tuple[int, int] | None:
         """The range of an index along one axis in a block; blocks that have the same range of what it depends on have
         the same."""
         deps = self._deps.get((access, position))
@@ -229,177 +253,16 @@ class RegionTasks:
             deps = self._deps[access, position] = tuple(sorted(self.space.axes_of(index)))
         key = access, position, tuple([place[axis] for axis in deps])
         if key not in self._spans:
-            bounds = {axis: (self.axes[axis][place[axis]], self.axes[axis][place[axis] + 1]) for axis in deps}
+            bounds = {axis: self.ends(axis, place[axis]) for axis in deps}
             self._spans[key] = self.space.part(bounds).along(index, extent)
         return self._spans[key]
 
-    # ---- tasks -------------------------------------------------------------------------------------------------------
-
-    def _tasks(
-        self,
-        function: Function,
-        filled: tuple[str, ...],
-        free: Sequence[Var],
-        stores: Stores,
-        places: Sequence[Place] | None = None,
-        before: Mapping[Place, Hashable] | None = None,
-    ) -> dict[Place, list[Hashable]]:
-        """A task for each block, or for some; gives the keys of what it fills and of its results. `before`: what comes
-        before blocks of a scan, which is the last argument then."""
-        names = self.region.args
-        assert len(names) == len(free) - bool(before)
-        roots = list({id(array.root): array.root for _, array in (*self.reads, *self.writes)}.values())
-        numbers = {id(root): number for number, root in enumerate(roots)}
-        snapshots = [stores.snapshot(root) for root in roots]
-        layouts = self._layouts(roots, snapshots)
-        kernel, kernel_key = self.call.kernel(function, self._apart(stores))
-        lazy = [value for var in names if isinstance(value := self.values[var], LazyScalar)]
-        scalars = list(dict.fromkeys(value.key for value in lazy))  # the first values of every task
-        copied = copy_of_target(self, len(roots))
-        slots = tuple(copied[1] if copied and var is copied[0] else self._slot(var, numbers, scalars) for var in names)
-        common = Arguments(filled, slots, rows_of(self, roots))
-        prefix = self.graph.prefix(type(self.region.op).__name__.lower())
-        count = len(filled) + len(function.body.results) + sum(id(root) in stores.roots for root in roots)
-        count += copied is not None
-        made: dict[Place, list[Hashable]] = {}
-        unused, initial = self.unused, getattr(self.region.op, "inits", (None,))[0] if before else None
-        together, raises, gives_up = kernel.together, may_fail(function.body), may_give_up(function)
-        for place in itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)) if places is None else places:
-            inputs = TaskInputs()
-            for scalar in scalars:
-                inputs.place(scalar)
-            own = common
-            if before:
-                assert isinstance(initial, ir.Const)
-                at = inputs.place(before[place]) if place in before else -1
-                own = common._replace(free=(*slots, ScalarSlot(initial.value, at)))
-            bounds = box_of(self.axes, place)
-            specs = [
-                self._window(inputs, snapshot, stores, place, together, layouts, number)
-                for number, snapshot in enumerate(snapshots)
-            ]
-            if copied is not None:
-                specs.append(copied[2])
-            los = tuple([bounds[axis][0] for axis in self.cut])
-            counts = tuple([hi - lo for lo, hi in bounds])
-            key: Hashable = (prefix, *place) if place else (prefix,)
-            code = TaskRef(kernel_key)
-            nbytes = self._bytes(function, filled, counts, specs)
-            stretches = () if together else stretches_of(self, snapshots, place, specs, layouts)
-            given = own, los, counts, tuple(specs), stretches, *inputs.refs()
-            self.graph.add(key, tasks.run_part, code, *given, gives_up=gives_up, nbytes=nbytes)
-            if isinstance(self.region.op, ir.Map) and nbytes <= SMALL_VALUE:
-                self.graph.trivial.add(key)
-            if raises:
-                self.call.may_raise.append(key)
-            keys = self._several(key, prefix, place, count, nbytes)
-            stored = [(root, spec) for root, spec in zip(roots, specs, strict=False) if spec.written]
-            split = count - len(stored)
-            for (root, spec), made_key in zip(stored, keys[split:], strict=True):
-                stores.made(root, place, spec.box, made_key)
-            own_keys = iter(keys[:split])
-            made[place] = [None if number in unused else next(own_keys) for number in range(split + len(unused))]
-        stores.finish()
-        return made
-
-    def _bytes(
-        self, function: Function, filled: Sequence[str], counts: Sequence[int], specs: Sequence[WindowSpec]
-    ) -> int:
-        """How much a task gives at most, of an operator; a large number if that is not known."""
-        op = self.region.op
-        if not isinstance(op, ir.PARALLEL):
-            return LARGE_VALUE
-        size = sum(itemsize(spec.dtype) * volume(spec.box) for spec in specs if spec.written)
-        shape = () if self.private else counts[: len(op.extents)] if isinstance(op, ir.Reduce) else counts
-        if not filled and all(isinstance(result.type, Scalar) for result in function.body.results):
-            shape = ()
-        each = sum(map(itemsize, filled)) + sum(itemsize(dtype_of(result)) for result in function.body.results)
-        return size + each * math.prod(shape)
+    def ends(self, axis: int, at: int | tuple[int, int]) -> tuple[int, int]:
+        """The bounds of a block along an axis."""
+        return at if isinstance(at, tuple) else (self.axes[axis][at], self.axes[axis][at + 1])
 
     def _before(self, totals: Function, free: Sequence[Var], stores: Stores) -> dict[Place, Hashable]:
         """What comes before each block of a scan but the first."""
         places = list(itertools.product(*(range(len(bounds) - 1) for bounds in self.axes)))
-        found = self._tasks(totals, (), free, stores, places[:-1])
+        found = BlockTasks(self, totals, (), free, stores).all(places[:-1])
         return dict(zip(places[1:], self.joins.befores([key for (key,) in found.values()]), strict=True))
-
-    def _several(self, key: Hashable, prefix: str, place: Place, count: int, nbytes: int) -> list[Hashable]:
-        """The keys of each of a task's results."""
-        if count == 1 or (self.joins.takes_tuples and count > 0):
-            return [key] if count == 1 else [key, *[None] * (count - 1)]
-        found = []
-        for number in range(count):
-            own = f"{prefix}-{number}", *place
-            found.append(self.graph.add(own, tasks.take, TaskRef(key), number, nbytes=nbytes))
-        return found
-
-    def _apart(self, stores: Stores) -> bool:
-        """Whether what is stored into overlaps no other argument."""
-        views: dict[int, int] = {}
-        for array in self.arrays.values():
-            views[id(array.root)] = views.get(id(array.root), 0) + 1
-        return all(views.get(root, 1) == 1 for root in stores.roots)
-
-    def _slot(self, var: Var, numbers: Mapping[int, int], scalars: Sequence[Hashable]) -> ScalarSlot | ViewSlot:
-        value = self.values[var]
-        if isinstance(value, LazyScalar):
-            return ScalarSlot(None, scalars.index(value.key))
-        if not isinstance(value, LazyArray):
-            return ScalarSlot(value)
-        window = numbers.get(id(value.root), -1)
-        return ViewSlot(window, value.starts, value.axes, value.shape, value.root.itemsize)
-
-    def _layouts(self, roots: Sequence[Root], snapshots: Sequence[Snapshot]) -> dict[Any, Any]:
-        """What is known of this region's windows, from when it ran before on arrays of the same extents and chunks."""
-        numbers = {id(root): number for number, root in enumerate(roots)}
-        views = [
-            (access.array, numbers[id(array.root)], array.starts, array.axes, array.shape)
-            for access, array in (*self.reads, *self.writes)
-        ]
-        known = [value for value in self.values.values() if not isinstance(value, LazyArray | LazyScalar)]
-        grids = [(root.shape, *map(tuple, snapshot.bounds)) for root, snapshot in zip(roots, snapshots, strict=True)]
-        stored = [[*map(tuple, stored)] for stored in (root.bounds for root in roots)]
-        what = repr((id(self.region), self.private, self.axes, views, known, grids, stored))
-        return self.call.layouts.setdefault(what, {})
-
-    def _window(
-        self,
-        inputs: TaskInputs,
-        snapshot: Snapshot,
-        stores: Stores,
-        place: Place,
-        together: bool,
-        layouts: dict[Any, Any],
-        number: int,
-    ) -> WindowSpec:
-        root = snapshot.root
-        known = layouts.get((number, place))
-        if known is None:
-            known = layouts[number, place] = self._new_layout(snapshot, stores, place, together)
-        layout, written, old, skipped = known
-        if layout is None:
-            return WindowSpec(root.dtype, tuple((start, start) for start in (0,) * len(root.shape)), (), False)
-        spec = self.windows.of_layout(inputs, snapshot, layout, written, old)
-        if skipped is not None:
-            spec = spec._replace(skipped=skipped)
-        if len(snapshot.keys) > 1 and spec.box == root.whole():
-            self.call.check_size(self.region.line, volume(spec.box) * root.itemsize)
-        return spec
-
-    def _new_layout(
-        self, snapshot: Snapshot, stores: Stores, place: Place, together: bool
-    ) -> tuple[Layout | None, bool, bool, Box | None]:
-        """The layout of a window, whether it is stored into, whether what is there now is needed, and of what box it
-        is not."""
-        root = snapshot.root
-        boxes = self.boxes(self.reads, root, place)
-        target = stores.box(root, place)
-        old, skipped = True, None
-        if target is not None:
-            skipped = None if boxes else stores.stored_for_sure(root, place)
-            old = skipped is None or skipped != target
-            boxes = [target, *boxes]
-        if not boxes:
-            return None, False, False, None
-        if together:
-            boxes = [(box[:1] + root.whole()[1:]) for box in boxes]
-        return self.windows.layout(snapshot, boxes), target is not None, old, skipped if old else None

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from dask._task_spec import TaskRef
 
-from parakeet_py.cluster.arrays import Place, Root, box_of, places_of
+from parakeet_py.cluster.arrays import Block, Place, Root, box_of, places_of
 from parakeet_py.cluster.grid import Target
-from parakeet_py.cluster.windows import Snapshot, TaskInputs, hull, volume
+from parakeet_py.cluster.windows import Snapshot, TaskInputs, hull
 from parakeet_py.cluster.worker import tasks
-from parakeet_py.cluster.worker.buffers import Box
+from parakeet_py.cluster.worker.buffers import Box, WindowSpec, volume
 from parakeet_py.typed_ir import ir
 
 if TYPE_CHECKING:
@@ -115,33 +115,42 @@ class Stores:
                 found.append((bounds[some[0][0]], bounds[some[-1][0] + 1]))
         return tuple(found)
 
-    def _written(self, root: Root, place: Place) -> Box | None:
+    def _written(self, root: Root, place: Block) -> Box | None:
         boxes = self.run.boxes(self.run.writes, root, place)
         return hull(boxes) if boxes else None
 
-    def stored_for_sure(self, root: Root, place: Place) -> Box | None:
+    def around(self, root: Root, block: Block, box: Box) -> Box:
+        """A box, and all that a block stores into."""
+        written = self._written(root, block)
+        return box if written is None else hull((box, written))
+
+    def stored_for_sure(self, root: Root, place: Block) -> Box | None:
         """The box into each of whose elements a task stores; None if that is not known."""
         stored = self.roots[id(root)]
         arrays = [access.array for access, array in self.run.writes if array.root is root]
         always = len(arrays) == 1 and arrays[0] in self.always
         return self._written(root, place) if stored.target.full and always else None
 
-    def made(self, root: Root, place: Place, box: Box, key: Hashable) -> None:
-        """A task has made the window of a root under a key."""
-        stored = self.roots[id(root)]
+    def made(self, root: Root, place: Place, spec: WindowSpec, key: Hashable) -> bool:
+        """A task has made the window of a root under a key; gives whether that is a chunk."""
+        stored, box = self.roots[id(root)], spec.box
         target = self.box(root, place)
         assert target is not None
         if volume(target) == 0 and target:
-            return
+            return False
         chunks = list(places_of(stored.bounds, target))
         if len(chunks) == 1 and box == target:
             stored.keys[chunks[0]] = key
-            return
+            older = stored.snapshot.keys.get(chunks[0])
+            if spec.skipped is not None and older is not None and stored.snapshot.bounds == stored.bounds:
+                self.run.graph.again.left(key, older, spec.skipped)
+            return True
         prefix = self.run.graph.prefix("chunk")
         for chunk in chunks:
             inner = box_of(stored.bounds, chunk)
             local = tuple((lo - first, hi - first) for (lo, hi), (first, _) in zip(inner, box, strict=True))
             stored.keys[chunk] = self.run.graph.add((prefix, *chunk), tasks.cut, TaskRef(key), local)
+        return False
 
     def finish(self) -> None:
         """All tasks are there: roots have the chunks that these make."""

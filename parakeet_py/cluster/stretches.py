@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import itemsize
 from parakeet_py.cluster.arrays import LazyArray, Place
-from parakeet_py.cluster.windows import Snapshot, hull, volume
-from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec, clipped
+from parakeet_py.cluster.windows import Snapshot, hull
+from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec, clipped, is_in, volume
 from parakeet_py.cluster.worker.tasks import Stretch
 from parakeet_py.hybrid.partition.access import Access
 from parakeet_py.typed_ir import ir
@@ -74,17 +74,14 @@ def _cuts(
         for number in large:
             some = _boxes(run, snapshots[number], place, (lo + first, lo + last))
             boxes[number] = hull(some) if some else tuple((start, start) for start, _ in specs[number].box)
-            inside += first == before and _is_in(boxes[number], _own(specs[number]).box)
+            box = boxes[number]
+            inside += first == before and box is not None and is_in(box, _own(specs[number]).box)
         found.append((first, last, tuple(boxes)))
     return tuple(found) if inside else ()
 
 
 def _own(spec: WindowSpec) -> Piece:
     return max(spec.pieces, key=lambda piece: volume(piece.box))
-
-
-def _is_in(box: Box | None, other: Box) -> bool:
-    return box is not None and all(a <= lo and hi <= b for (lo, hi), (a, b) in zip(box, other, strict=True))
 
 
 def _reads(run: RegionTasks, snapshot: Snapshot) -> list[tuple[Access, LazyArray]]:

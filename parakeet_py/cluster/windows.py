@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from dask._task_spec import TaskRef
 
+from parakeet_py.cluster.again import Made, Maker
 from parakeet_py.cluster.arrays import Place, Root, box_of, places_of
-from parakeet_py.cluster.graph import Graph
-from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec
+from parakeet_py.cluster.graph import Graph, is_sliced, sizes
+from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec, volume
 from parakeet_py.cluster.worker.tasks import assembled
 
 
@@ -23,10 +24,26 @@ class Snapshot:
 
 
 class TaskInputs:
-    """The keys that one task reads, each once, in the order of its values."""
+    """The keys that one task reads, each once, in the order of its values.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    near : of a task that makes an edge again, what others of its task read anyway, else None
+    made : and the key of the chunk that it makes the edge of
+    direct, inner : chunks that are read as they are; those of them of whose array no slices are read
+    depth : how many steps are computed again in it
+    home : the chunk that it runs next to, if that is known
+    """
+
+    def __init__(
+        self, near: frozenset[Hashable] | None = None, made: Maker | None = None, home: Hashable = None
+    ) -> None:
         self.places: dict[Hashable, int] = {}
+        self.near, self.made = near, made
+        self.direct: list[Hashable] = []
+        self.inner: list[Hashable] = []
+        self.depth = 0
+        self.home = home
 
     def place(self, key: Hashable) -> int:
         return self.places.setdefault(key, len(self.places))
@@ -42,12 +59,9 @@ def hull(boxes: Sequence[Box]) -> Box:
     return tuple((min(lo for lo, _ in ends), max(hi for _, hi in ends)) for ends in zip(*boxes, strict=True))
 
 
-def volume(box: Box) -> int:
-    """How many elements a box has."""
-    size = 1
-    for lo, hi in box:
-        size *= max(hi - lo, 0)
-    return size
+def _at(box: Box, outer: Box) -> tuple[int, ...]:
+    """Where a box begins in another one."""
+    return tuple(lo - first for (lo, _), (first, _) in zip(box, outer, strict=True))
 
 
 class ChunkPart(NamedTuple):
@@ -91,17 +105,17 @@ def _layout(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout:
 
 
 class Windows:
-    """Makes the windows of a region's tasks, and counts what they take from chunks of others.
-
-    Attributes
-    ----------
-    moved : bytes of pieces but for the largest one of each window, which tasks run next to
-    """
+    """Makes the windows of a region's tasks."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.moved = 0
+        self._before = graph.moved
         self._layouts: dict[Any, tuple[Any, Layout]] = {}
+
+    @property
+    def moved(self) -> int:
+        """Bytes that tasks take from chunks of others since then."""
+        return self.graph.moved - self._before
 
     def spec(
         self, inputs: TaskInputs, snapshot: Snapshot, boxes: Sequence[Box], written: bool, old: bool
@@ -109,27 +123,96 @@ class Windows:
         """A window that holds some boxes of a root; `old`: what is there now is needed."""
         return self.of_layout(inputs, snapshot, self.layout(snapshot, boxes), written, old)
 
-    def of_layout(self, inputs: TaskInputs, snapshot: Snapshot, layout: Layout, written: bool, old: bool) -> WindowSpec:
-        """A window of a layout, of the chunks that the root has now."""
+    def of_layout(
+        self,
+        inputs: TaskInputs,
+        snapshot: Snapshot,
+        layout: Layout,
+        written: bool,
+        old: bool,
+        skipped: Box | None = None,
+        again: bool = False,
+    ) -> WindowSpec:
+        """A window of a layout, of the chunks that the root has now, but for what is skipped; edges of chunks may be
+        computed again."""
         root = snapshot.root
         box, pieces = layout.box, []
         whole = self._whole_key(snapshot, layout) if old else None
         if whole is not None:
             pieces.append(Piece(inputs.place(whole), box, (0,) * len(box)))
         elif old:
-            for place, here, at, local, shape in layout.pieces:
-                key = snapshot.keys.get(place)
-                if key is None:
-                    continue  # nothing has been stored there
-                part = None if local is None else self.graph.slice(key, shape, local)
-                if part is None:
-                    pieces.append(Piece(inputs.place(key), here, at))
-                else:
-                    pieces.append(Piece(inputs.place(part), here, (0,) * len(at)))
-            if len(pieces) > 1:
-                sizes = sorted([volume(piece.box) for piece in pieces])
-                self.moved += root.itemsize * sum(sizes[:-1])
-        return WindowSpec(root.dtype, box, tuple(pieces), written)
+            pieces = self._pieces(inputs, snapshot, layout, skipped, again)
+        return WindowSpec(root.dtype, box, tuple(pieces), written, skipped)
+
+    def _pieces(
+        self, inputs: TaskInputs, snapshot: Snapshot, layout: Layout, skipped: Box | None, again: bool
+    ) -> list[Piece]:
+        """What a window takes of chunks."""
+        graph, found = self.graph, []
+        zeros, moved, direct, sent = (0,) * len(layout.box), [], [], False
+        parts = [(part, key) for part in layout.pieces if (key := snapshot.keys.get(part.place)) is not None]
+        if skipped is not None:
+            parts = [(part, graph.again.before(key, part.box, skipped)) for part, key in parts]
+        cut = [
+            part.local is not None and key not in (inputs.near or ()) and is_sliced(part.shape, part.local)
+            for part, key in parts
+        ]
+        if again:
+            direct = [key for (part, key), one in zip(parts, cut, strict=True) if not one]
+        near = frozenset(direct)
+        if direct and inputs.home is None:
+            inputs.home = graph.again.home(direct[0])
+        for number, ((part, key), one) in enumerate(zip(parts, cut, strict=True)):
+            if skipped is not None and not one:
+                frame = graph.again.frame(key, part.box, skipped)
+                if frame is not None:
+                    direct.clear()
+                    own = inputs.place(frame[0])
+                    found += [Piece(own, box, zeros, number) for number, box in enumerate(frame[1])]
+                    continue
+            made = self._made(inputs, part, key, near, snapshot.root.itemsize) if again and one else None
+            if made is not None:
+                found.append(Piece(inputs.place(made[0]), part.box, _at(part.box, made[1])))
+                continue
+            slice_ = None if part.local is None or not one else graph.slice(key, part.shape, part.local)
+            if slice_ is None:
+                found.append(Piece(inputs.place(key), part.box, part.at))
+            else:
+                sent = sent or graph.again.is_made(key)
+                found.append(Piece(inputs.place(slice_), part.box, zeros))
+            if key not in (inputs.near or ()):
+                moved.append((volume(part.box), number, key))
+        if inputs.near is None:  # the task is where the largest is
+            moved = sorted(moved)[:-1]
+        for size, _, key in moved:
+            graph.move(key, snapshot.root.itemsize * size, inputs.home)
+        inputs.direct += direct
+        if not sent:
+            inputs.inner += direct
+            inputs.depth = max([inputs.depth, *map(graph.again.depth, direct)])
+        return found
+
+    def _made(
+        self, inputs: TaskInputs, part: ChunkPart, key: Hashable, near: frozenset[Hashable], itemsize: int
+    ) -> Made | None:
+        """A part of a chunk that is computed again, if that is better than to send it."""
+        again, local = self.graph.again, part.local
+        assert local is not None
+        if not again.is_made(key):
+            return None
+        if inputs.made is None:
+            if not near or not again.pays(key, *sizes(part.shape, local)):
+                return None
+            before = self.graph.moved
+            made = again.of(key, part.box, again.read_by(near), inputs.home)
+            if made is not None:
+                inputs.depth = max(inputs.depth, again.depth(key) + 1)
+                more = itemsize * volume(part.box) - (self.graph.moved - before)
+                again.costs.setdefault(made[0], (self.graph.regions, more))
+            return made
+        if key not in inputs.made.inner and again.depth(key) >= inputs.made.depth:
+            return None
+        return again.of(key, part.box, again.read_by(inputs.near or frozenset()), inputs.home)
 
     def layout(self, snapshot: Snapshot, boxes: Sequence[Box]) -> Layout:
         """A window that holds some boxes of a root, as far as its chunks' extents say it."""
@@ -158,7 +241,7 @@ class Windows:
         inputs = TaskInputs()
         box = root.whole()
         pieces = tuple(Piece(inputs.place(key), inner, at) for key, inner, at in self._all(snapshot))
-        self.moved += root.nbytes
+        self.graph.moved += root.nbytes
         key = (self.graph.prefix("gather"),)
         spec = WindowSpec(root.dtype, box, pieces, True)
         return self.graph.add(key, assembled, spec, *inputs.refs())

@@ -150,7 +150,7 @@ def _sorted_lines(
                 runs.append(call.graph.add(key, sorting.sorted_with_places, spec, slot, ends[0], *inputs.refs()))
         keys = _partitions(call, runs, list(inner), (prefix, row), target)
         made.keys |= {(row, number): key for number, key in enumerate(keys)}
-        windows.moved += lines.shape[1] * lines.root.itemsize
+        call.graph.moved += lines.shape[1] * lines.root.itemsize
     return made
 
 

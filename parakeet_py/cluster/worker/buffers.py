@@ -42,11 +42,17 @@ class ViewSlot(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What a window takes of a value of its task: a box of the array, whose first element is at `at` in the value."""
+    """What a window takes of a value of its task, or of an item of that: a box of the array, whose first element is at
+    `at` in the value."""
 
     place: int
     box: Box
     at: tuple[int, ...]
+    item: int = -1
+
+    def of(self, values: Sequence[Any]) -> Any:
+        """The value."""
+        return values[self.place] if self.item < 0 else values[self.place][self.item]
 
 
 class WindowSpec(NamedTuple):
@@ -71,14 +77,27 @@ class MachineArray:
         self.shape, self.strides, self.buffer = shape, strides, buffer
 
 
+def volume(box: Sequence[tuple[int, int]]) -> int:
+    """How many elements a box has."""
+    size = 1
+    for lo, hi in box:
+        size *= max(hi - lo, 0)
+    return size
+
+
+def is_in(box: Sequence[tuple[int, int]], outer: Sequence[tuple[int, int]]) -> bool:
+    """Whether all of a box is in another one."""
+    return all(a <= lo and hi <= b for (lo, hi), (a, b) in zip(box, outer, strict=True))
+
+
 def clipped(spec: WindowSpec, box: Box) -> WindowSpec:
     """A window of some of another one's box, from the same values."""
     found = []
-    for place, inner, at in spec.pieces:
-        here = tuple((max(lo, a), min(hi, b)) for (lo, hi), (a, b) in zip(inner, box, strict=True))
+    for piece in spec.pieces:
+        here = tuple((max(lo, a), min(hi, b)) for (lo, hi), (a, b) in zip(piece.box, box, strict=True))
         if all(lo < hi for lo, hi in here):
-            moved = tuple(a + new - old for a, (old, _), (new, _) in zip(at, inner, here, strict=True))
-            found.append(Piece(place, here, moved))
+            moved = tuple(a + new - old for a, (old, _), (new, _) in zip(piece.at, piece.box, here, strict=True))
+            found.append(piece._replace(box=here, at=moved))
     return WindowSpec(spec.dtype, box, tuple(found), spec.written)
 
 
@@ -86,8 +105,8 @@ def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> n
     """The buffer of a window, which nothing else changes if the part stores into it."""
     box = spec.box
     if len(spec.pieces) == 1 and not spec.written and spec.pieces[0].box == box:
-        place, _, at = spec.pieces[0]
-        found = np.asarray(values[place], spec.dtype)
+        at = spec.pieces[0].at
+        found = np.asarray(spec.pieces[0].of(values), spec.dtype)
         if any(at) or found.shape != tuple(hi - lo for lo, hi in box):
             found = found[tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, box, strict=True))]
         rows = found.ndim == 0 or found.size == 0 or found.strides[-1] == found.itemsize
@@ -98,16 +117,17 @@ def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> n
     made = empty([hi - lo for lo, hi in box], spec.dtype)
     if spec.fill is not None:
         made.fill(spec.fill)
-    for place, whole, at in spec.pieces:
-        origin = [a - lo for a, (lo, _) in zip(at, whole, strict=True)]
-        for inner in (whole,) if spec.skipped is None else _without(whole, spec.skipped):
+    for piece in spec.pieces:
+        whole, value = piece.box, np.asarray(piece.of(values))
+        origin = [a - lo for a, (lo, _) in zip(piece.at, whole, strict=True)]
+        for inner in (whole,) if spec.skipped is None else without(whole, spec.skipped):
             target = tuple(slice(lo - first, hi - first) for (lo, hi), (first, _) in zip(inner, box, strict=True))
             source = tuple(slice(lo + shift, hi + shift) for shift, (lo, hi) in zip(origin, inner, strict=True))
-            made[target] = np.asarray(values[place])[source]
+            made[target] = value[source]
     return made
 
 
-def _without(whole: Box, skipped: Box) -> list[Box]:
+def without(whole: Box, skipped: Box) -> list[Box]:
     """The boxes that are left of one without another."""
     common = [(max(lo, a), min(hi, b)) for (lo, hi), (a, b) in zip(whole, skipped, strict=True)]
     if not all(lo < hi for lo, hi in common):

@@ -185,26 +185,25 @@ def _kept(view: DeviceView) -> Any:
 
 def _window(device: Any, spec: WindowSpec, values: Sequence[Any], together: bool) -> DeviceView:
     """A window in a device's memory: a chunk that is there already, or one that is put together."""
-    there = {place: _there(device, values[place]) for place, _, _ in spec.pieces}
+    there = [_there(device, piece.of(values)) for piece in spec.pieces]
     if len(spec.pieces) == 1 and not spec.written and spec.pieces[0].box == spec.box:
-        ((place, _, at),) = spec.pieces
-        found = there[place]
+        (found,) = there
         if found is not None and (not together or _shape(spec.box) == found.shape):
-            return _part(found, at, _shape(spec.box))
-    if all(found is None for found in there.values()):
+            return _part(found, spec.pieces[0].at, _shape(spec.box))
+    if all(found is None for found in there):
         return _uploaded(device, window(spec, values))
     made = _new(device, _shape(spec.box), spec.dtype)
-    for place, inner, at in spec.pieces:  # with what is skipped: copies there are cheap
+    for piece, found in zip(spec.pieces, there, strict=True):  # with what is skipped: copies there are cheap
+        inner, at = piece.box, piece.at
         target = _part(
             made, tuple(lo - first for (lo, _), (first, _) in zip(inner, spec.box, strict=True)), _shape(inner)
         )
-        found = there[place]
         if found is None:
             source = tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, inner, strict=True))
-            found = _uploaded(device, np.asarray(values[place], spec.dtype)[source])
+            own = _uploaded(device, np.asarray(piece.of(values), spec.dtype)[source])
         else:
-            found = _part(found, at, _shape(inner))
-        _copy(device, target, found)
+            own = _part(found, at, _shape(inner))
+        _copy(device, target, own)
     return made
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from parakeet_py.base import routines
 from parakeet_py.cluster.worker.buffers import (
+    Box,
     ViewSlot,
     WindowSpec,
     indexed,
@@ -117,8 +118,19 @@ def take(value: Any, place: int) -> Any:
 
 
 def cut(value: Any, bounds: tuple[tuple[int, int], ...]) -> Any:
-    """A slice of a chunk, for another one's window."""
-    return np.asarray(value[tuple(slice(lo, hi) for lo, hi in bounds)])
+    """A slice of a chunk, for another one's window; the memory of most of a chunk is not held by it."""
+    found = np.asarray(value[tuple(slice(lo, hi) for lo, hi in bounds)])
+    return found.copy() if 2 * found.nbytes <= value.nbytes else found
+
+
+def copied(value: Any) -> Any:
+    """A chunk that belongs to one result alone."""
+    return np.array(on_host(value))
+
+
+def framed(value: Any, boxes: tuple[Box, ...]) -> tuple[Any, ...]:
+    """Some slices of a chunk."""
+    return tuple(np.array(cut(value, bounds)) for bounds in boxes)
 
 
 def assembled(spec: WindowSpec, *values: Any) -> Any:

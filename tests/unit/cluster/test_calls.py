@@ -200,8 +200,9 @@ def test_tokens_know_what_functions_hold() -> None:
 def test_explain() -> None:
     fast = accelerate(when="now")(heat)
     report = fast.explain(in_chunks(X, (20, 37)), 2).device
-    row = 35 * X.itemsize
-    assert {region.moved for region in report.regions} == {0, 4 * row}  # a row up and down at two borders
+    rows = 4 * 35 * X.itemsize  # up and down at two borders
+    moved = [region.moved for region in report.regions if region.moved]
+    assert len(moved) == 2 and all(rows <= one <= 4 * 40 * X.itemsize for one in moved)
     assert report.rounds == 0
     assert "3 x 1 blocks, side by side" in str(report)
     assert "runs on Dask" in fast.explain(in_chunks(X, 20), 2).html()

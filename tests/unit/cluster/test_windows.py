@@ -13,7 +13,7 @@ import dask.array as da  # noqa: E402
 
 from parakeet_py import accelerate  # noqa: E402
 from parakeet_py.cluster import stretches  # noqa: E402
-from parakeet_py.cluster.worker.buffers import Piece, WindowSpec, _without, window  # noqa: E402
+from parakeet_py.cluster.worker.buffers import Piece, WindowSpec, window, without  # noqa: E402
 
 
 def test_boxes_without_others() -> None:
@@ -23,9 +23,7 @@ def test_boxes_without_others() -> None:
         whole, skipped = tuple(map(tuple, ends[:2])), tuple(map(tuple, ends[2:]))
         inside = set(itertools.product(*(range(*one) for one in whole)))
         out = set(itertools.product(*(range(*one) for one in skipped)))
-        found = [
-            point for box in _without(whole, skipped) for point in itertools.product(*(range(*one) for one in box))
-        ]
+        found = [point for box in without(whole, skipped) for point in itertools.product(*(range(*one) for one in box))]
         assert len(found) == len(set(found)) and set(found) == inside - out
 
 
@@ -65,7 +63,7 @@ def test_blocks_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     own = stretches.stretches_of
     monkeypatch.setattr(stretches, "LEAST", 0)
     monkeypatch.setattr(
-        "parakeet_py.cluster.region_tasks.stretches_of", lambda *args: found.append(own(*args)) or found[-1]
+        "parakeet_py.cluster.block_tasks.stretches_of", lambda *args: found.append(own(*args)) or found[-1]
     )
     calls: list[tuple[Any, ...]] = [(smoothed, x, 3), (far, x, y), (roots, x)]
     with dask.config.set(scheduler="sync"):
