@@ -137,21 +137,26 @@ class Again:
         inside = any(lo >= hi for lo, hi in common) or is_in(common, skipped)
         return older[0] if inside else key
 
-    def frame(self, key: Hashable, chunk: Box, box: Box) -> tuple[Hashable, tuple[Box, ...]] | None:
-        """What a chunk has outside a box, as a value of its own: its key and the boxes of its items; None if that is
-        too much."""
-        what = key, chunk, box
+    def frame(
+        self, key: Hashable, box: Box, at: tuple[int, ...], skipped: Box
+    ) -> tuple[Hashable, tuple[Box, ...]] | None:
+        """What a chunk has in a box, which begins at `at` in it, but for what is skipped, as a value of its own: its
+        key and the boxes of its items; None if that is too much."""
+        what = key, box, skipped
         if what not in self._frames:
-            self._frames[what] = self._framed(*what)
+            self._frames[what] = self._framed(key, box, at, skipped)
         return self._frames[what]
 
-    def _framed(self, key: Hashable, chunk: Box, box: Box) -> tuple[Hashable, tuple[Box, ...]] | None:
-        boxes = tuple(without(chunk, box))
-        whole = volume(chunk)
+    def _framed(
+        self, key: Hashable, box: Box, at: tuple[int, ...], skipped: Box
+    ) -> tuple[Hashable, tuple[Box, ...]] | None:
+        boxes = tuple(without(box, skipped))
+        whole = volume(box)
         if whole <= LEAST or sum(map(volume, boxes)) > FRAME * whole:
             return None
         local = tuple(
-            tuple((lo - first, hi - first) for (lo, hi), (first, _) in zip(one, chunk, strict=True)) for one in boxes
+            tuple((lo - first + a, hi - first + a) for (lo, hi), (first, _), a in zip(one, box, at, strict=True))
+            for one in boxes
         )
         made = (self.graph.prefix("frame"),)
         self.edges[made] = None

@@ -188,10 +188,11 @@ class _Fusion:
                 slices.setdefault((task.args[0].key, group), []).append(key)
         for (source, _), keys in slices.items():
             boxes = {key: self.tasks[key].args[1] for key in keys}
+            rank = {key: (volume(box), -self.order[key]) for key, box in boxes.items()}
             for key, box in boxes.items():
-                wider = [one for one, other in boxes.items() if one != key and is_in(box, other)]
+                wider = [one for one, other in boxes.items() if rank[one] > rank[key] and is_in(box, other)]
                 if wider:  # the widest is in no other one
-                    self._take_from(key, max(wider, key=lambda one: volume(boxes[one])), source)
+                    self._take_from(key, max(wider, key=rank.__getitem__), source)
 
     def _take_from(self, key: Hashable, wider: Hashable, source: Hashable) -> None:
         """Take a slice from a wider one, in the task of those that read both."""

@@ -164,7 +164,7 @@ class Windows:
             inputs.home = graph.again.home(direct[0])
         for number, ((part, key), one) in enumerate(zip(parts, cut, strict=True)):
             if skipped is not None and not one:
-                frame = graph.again.frame(key, part.box, skipped)
+                frame = graph.again.frame(key, part.box, part.at, skipped)
                 if frame is not None:
                     direct.clear()
                     own = inputs.place(frame[0])

@@ -159,8 +159,21 @@ class RandomCall:
             for one in self.arrays
         )
 
+    def of_unknown_sizes(self) -> tuple[Any, ...]:
+        """The arguments; chunks of most Dask arrays have sizes that only their tasks know, as selections give."""
+        return tuple(
+            _of_unknown_size(one) if isinstance(one, da.Array) and self.random.random() < 0.7 else one
+            for one in self.given()
+        )
+
     def _chunks(self, extent: int) -> tuple[int, ...]:
         found: list[int] = []
         while sum(found) < extent:
             found.append(min(self.random.choice((0, 1, 2, 3, 5, 30)), extent - sum(found)))
         return (*found, *([0] if self.random.random() < 0.2 else []))
+
+
+def _of_unknown_size(array: Any) -> Any:
+    made = array.map_blocks(np.copy, dtype=array.dtype)
+    made._chunks = (np.nan,) * len(array.chunks[0]), *array.chunks[1:]
+    return made
