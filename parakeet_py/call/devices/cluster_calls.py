@@ -24,6 +24,7 @@ from parakeet_py.base.errors import (
     MissingValue,
     NoSourceError,
     NotObservedError,
+    ParakeetError,
     TooManyRounds,
     UnsupportedError,
     advised,
@@ -177,20 +178,30 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
             raise
         except (UnsupportedError, NoSourceError) as found:
             error = found
+        except Exception as found:
+            if not (computed and _is_of_function(found)):
+                raise
+            error = found
         else:
             try:
                 result, is_new = _result(dispatcher, compiled, made, args, computed)
                 settled[classes] = -MANY if is_new else settled.get(classes, 0) + 1
                 return result
             except Exception as found:
-                if not is_for_python(compiled, found):
+                if not is_for_python(compiled, found) and not (computed and _is_of_function(found)):
                     raise
                 error = _ForPython(str(found), dispatcher.function.__code__.co_filename)
-    if computed:
+    if computed:  # with the exception that comes first, and what Python has stored by then
         return _on_cpu(dispatcher, args)
     if isinstance(error, _ForPython) and _bytes_of(args) <= dispatcher.config().gather_limit:
         return _gathered(dispatcher, args, error.message)
     return dispatcher.refuse(args, signature, error)
+
+
+def _is_of_function(error: Exception) -> bool:
+    """Whether an exception is one that the function raises, not one of how it runs."""
+    module = type(error).__module__.partition(".")[0]
+    return module not in ("dask", "distributed") and not isinstance(error, ParakeetError | MemoryError)
 
 
 @hidden

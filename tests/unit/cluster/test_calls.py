@@ -358,6 +358,27 @@ def test_tasks_that_leave_a_call_to_python_are_waited_for_where_parts_of_the_res
         assert np.array_equal(fast(values)[0], counted(values)[0], equal_nan=True)
 
 
+def test_numpy_arguments_raise_what_comes_first() -> None:
+    def checked(x, y):
+        for i in range(len(x)):
+            y[i] = np.sqrt(x[i])
+            if x[i] == 1:
+                raise KeyError("one")
+            if x[i] == 2:
+                raise ValueError("two")
+        return y.sum()
+
+    x, y = np.full(40, 4.0), np.zeros(40)
+    x[[7, 12, 31]] = 2, 1, 2
+    with options(engine="dask", chunks=64), dask.config.set(scheduler="sync"):
+        with pytest.raises(ValueError, match="two"):
+            accelerate(when="now")(checked)(x, y)
+        assert y.tolist() == [2] * 7 + [np.sqrt(2)] + [0] * 32
+        x[5] = 1
+        with pytest.raises(KeyError, match="one"):
+            accelerate(when="now")(checked)(x, y)
+
+
 def test_unknown_chunks() -> None:
     x = in_chunks(V, 30)
     positive = x[x > 0]
