@@ -128,7 +128,7 @@ def called_on_dask(
         small = patch.object(call_settings, "LEAST", least)
         cut = patch.object(stretches, "LEAST", 0)
         rows = patch.multiple(strips, LEAST=0, STRIP=1)
-        edges = patch.multiple(again, AGAIN=100, LEAST=0)
+        edges = patch.multiple(again, AGAIN=100, LEAST=0, DEPTH=2)
         with options(strict=True, check=True), dask.config.set(scheduler="sync"), small, cut, rows, edges:
             result = accelerated(function)(*args, **kwargs)
             for arg in args:  # what has been stored may raise as well

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from parakeet_py.cluster.graph import Graph
 
 AGAIN = 1 / 16  # of a chunk: edges that are larger are sent
-DEPTH = 3  # steps that are computed again
+DEPTH = 1  # steps that are computed again in a task: a second one takes three times as many tasks to build
 FRAME = 1 / 4  # of a chunk: more than that is read as it is
 LEAST = 1 << 17  # elements of a chunk that has a frame
 
