@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dask._task_spec import TaskRef
 
@@ -14,6 +14,7 @@ from parakeet_py.base.types import Scalar, itemsize
 from parakeet_py.cluster.again import Made, Maker
 from parakeet_py.cluster.arrays import Block, LazyArray, LazyScalar, Place, Root, box_of
 from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
+from parakeet_py.cluster.planned_call import RegionRun
 from parakeet_py.cluster.stores import Stores
 from parakeet_py.cluster.stretches import stretches_of
 from parakeet_py.cluster.windows import Layout, Snapshot, TaskInputs
@@ -25,9 +26,6 @@ from parakeet_py.hybrid.partition.block_parts import private_identity
 from parakeet_py.hybrid.partition.fission import may_fail
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Function, Var, dtype_of
-
-if TYPE_CHECKING:
-    from parakeet_py.cluster.region_tasks import RegionTasks
 
 
 class BlockTasks:
@@ -45,7 +43,7 @@ class BlockTasks:
 
     def __init__(
         self,
-        run: RegionTasks,
+        run: RegionRun,
         function: Function,
         filled: tuple[str, ...],
         free: Sequence[Var],
@@ -149,7 +147,7 @@ class BlockTasks:
 
     def _several(self, key: Hashable, place: Place, nbytes: int) -> list[Hashable]:
         """The keys of each of a task's results."""
-        if self.count == 1 or (self.run.joins.takes_tuples and self.count > 0):
+        if self.count == 1 or (self.run.takes_tuples and self.count > 0):
             return [key] if self.count == 1 else [key, *[None] * (self.count - 1)]
         found = []
         for number in range(self.count):
@@ -291,7 +289,7 @@ class BlockTasks:
 # ---- what parts take besides windows of what is there ----------------------------------------------------------------
 
 
-def copy_of_target(run: RegionTasks, number: int) -> tuple[Var, ViewSlot, WindowSpec] | None:
+def copy_of_target(run: RegionRun, number: int) -> tuple[Var, ViewSlot, WindowSpec] | None:
     """What blocks have a copy of, and the window `number` that it is in."""
     if not run.private:
         return None
@@ -305,7 +303,7 @@ def copy_of_target(run: RegionTasks, number: int) -> tuple[Var, ViewSlot, Window
     return op.target, slot, WindowSpec(target.root.dtype, box, (), True, None, identity.value)
 
 
-def rows_of(run: RegionTasks, roots: Sequence[Root]) -> tuple[tuple[int, int] | None, ...] | None:
+def rows_of(run: RegionRun, roots: Sequence[Root]) -> tuple[tuple[int, int] | None, ...] | None:
     """See `Arguments.rows`."""
     op = run.region.op
     if 0 not in run.cut or not run.region.touched.traced:

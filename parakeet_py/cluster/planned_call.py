@@ -1,4 +1,5 @@
-"""What regions need of the call that they are in: a protocol that `host_walk.HostWalk` fulfils."""
+"""What regions need of the call that they are in, a protocol that `host_walk.HostWalk` fulfils; and what is known of a
+region while its tasks are made, one that `region_tasks.RegionTasks` fulfils."""
 
 from __future__ import annotations
 
@@ -9,13 +10,17 @@ from dask._task_spec import TaskRef
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import Scalar
-from parakeet_py.cluster.arrays import LazyArray, LazyScalar, Root
+from parakeet_py.cluster.arrays import Block, LazyArray, LazyScalar, Root
 from parakeet_py.cluster.graph import Graph
+from parakeet_py.cluster.grid import Space
 from parakeet_py.cluster.report import RegionReport
+from parakeet_py.cluster.windows import Windows
+from parakeet_py.cluster.worker.buffers import Box
 from parakeet_py.cluster.worker.kernel import Kernel
+from parakeet_py.hybrid.partition.access import Access
 from parakeet_py.hybrid.partition.block_parts import BlockPart
 from parakeet_py.hybrid.partition.regions import Region
-from parakeet_py.typed_ir.ir import Function
+from parakeet_py.typed_ir.ir import Function, Var
 
 
 class PlannedCall(Protocol):
@@ -76,6 +81,46 @@ class PlannedCall(Protocol):
 
     def told(self, report: RegionReport) -> None:
         """What has become of a region."""
+
+
+class RegionRun(Protocol):
+    """A region in one call.
+
+    Attributes
+    ----------
+    values, arrays : what it takes from outside; those of them that are arrays
+    space, extents : its index space
+    reads, writes : what it reads and writes of which arrays
+    axes : where each axis of the index space is cut, ends included
+    cut : the axes that are
+    private : blocks have copies of what they scatter into
+    unused : the numbers of results that nothing uses
+    """
+
+    call: PlannedCall
+    region: Region
+    graph: Graph
+    windows: Windows
+    values: dict[Var, Any]
+    arrays: dict[Var, LazyArray]
+    space: Space
+    extents: tuple[int, ...]
+    reads: list[tuple[Access, LazyArray]]
+    writes: list[tuple[Access, LazyArray]]
+    axes: list[list[int]]
+    cut: tuple[int, ...]
+    private: bool
+    unused: frozenset[int]
+
+    @property
+    def takes_tuples(self) -> bool:
+        """Whether results of a block stay together under one key."""
+
+    def boxes(self, accesses: Sequence[tuple[Access, LazyArray]], root: Root, place: Block) -> list[Box]:
+        """The boxes of a root that accesses touch in a block."""
+
+    def ends(self, axis: int, at: int | tuple[int, int]) -> tuple[int, int]:
+        """The bounds of a block along an axis."""
 
 
 def given(value: Any) -> Any:

@@ -95,6 +95,11 @@ class RegionTasks:
     def _operand(self, operand: ir.Operand) -> Any:
         return self.values[operand] if isinstance(operand, Var) else operand.whole
 
+    @property
+    def takes_tuples(self) -> bool:
+        """See `RegionRun`."""
+        return self.joins.takes_tuples
+
     # ---- how it is cut -----------------------------------------------------------------------------------------------
 
     def run(self) -> list[Any]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
 from dask._task_spec import TaskRef
 
 from parakeet_py.cluster.arrays import Block, Place, Root, box_of, places_of
 from parakeet_py.cluster.grid import Target
+from parakeet_py.cluster.planned_call import RegionRun
 from parakeet_py.cluster.windows import Snapshot, TaskInputs, hull
 from parakeet_py.cluster.worker import tasks
 from parakeet_py.cluster.worker.buffers import Box, WindowSpec, volume
 from parakeet_py.typed_ir import ir
-
-if TYPE_CHECKING:
-    from parakeet_py.cluster.region_tasks import RegionTasks
 
 
 class _Stored:
@@ -40,7 +37,7 @@ class Stores:
     roots : what is stored into, by `id`
     """
 
-    def __init__(self, run: RegionTasks, targets: Sequence[Target]) -> None:
+    def __init__(self, run: RegionRun, targets: Sequence[Target]) -> None:
         self.run = run
         self.roots: dict[int, _Stored] = {}
         body = run.region.op.body if isinstance(run.region.op, ir.Map) else None

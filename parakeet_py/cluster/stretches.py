@@ -8,25 +8,22 @@ is between reads the chunk where it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import itemsize
 from parakeet_py.cluster.arrays import LazyArray, Place
+from parakeet_py.cluster.planned_call import RegionRun
 from parakeet_py.cluster.windows import Snapshot, hull
 from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec, clipped, is_in, volume
 from parakeet_py.cluster.worker.tasks import Stretch
 from parakeet_py.hybrid.partition.access import Access
 from parakeet_py.typed_ir import ir
 
-if TYPE_CHECKING:
-    from parakeet_py.cluster.region_tasks import RegionTasks
-
 LEAST = 1 << 18  # bytes of a window that is worth it
 Cuts = tuple[tuple[int, int, tuple[Box | None, ...]], ...]  # first and last row, and boxes of windows by their numbers
 
 
 def stretches_of(
-    run: RegionTasks,
+    run: RegionRun,
     snapshots: Sequence[Snapshot],
     place: Place,
     specs: Sequence[WindowSpec],
@@ -54,7 +51,7 @@ def stretches_of(
 
 
 def _cuts(
-    run: RegionTasks, snapshots: Sequence[Snapshot], place: Place, specs: Sequence[WindowSpec], large: Sequence[int]
+    run: RegionRun, snapshots: Sequence[Snapshot], place: Place, specs: Sequence[WindowSpec], large: Sequence[int]
 ) -> Cuts:
     lo, hi = run.axes[0][place[0]], run.axes[0][place[0] + 1]
     before = behind = 0
@@ -84,11 +81,11 @@ def _own(spec: WindowSpec) -> Piece:
     return max(spec.pieces, key=lambda piece: volume(piece.box))
 
 
-def _reads(run: RegionTasks, snapshot: Snapshot) -> list[tuple[Access, LazyArray]]:
+def _reads(run: RegionRun, snapshot: Snapshot) -> list[tuple[Access, LazyArray]]:
     return [(access, array) for access, array in run.reads if array.root is snapshot.root]
 
 
-def _first_axes(run: RegionTasks, snapshot: Snapshot) -> set[int]:
+def _first_axes(run: RegionRun, snapshot: Snapshot) -> set[int]:
     """The axes of a root that follow the first axis of the index space."""
     return {
         axis
@@ -98,7 +95,7 @@ def _first_axes(run: RegionTasks, snapshot: Snapshot) -> set[int]:
     }
 
 
-def _boxes(run: RegionTasks, snapshot: Snapshot, place: Place, rows: tuple[int, int]) -> list[Box]:
+def _boxes(run: RegionRun, snapshot: Snapshot, place: Place, rows: tuple[int, int]) -> list[Box]:
     bounds = {axis: (run.axes[axis][at], run.axes[axis][at + 1]) for axis, at in enumerate(place)}
     part = run.space.part({**bounds, 0: rows})
     found: dict[Box, None] = {}
