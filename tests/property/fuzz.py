@@ -4,7 +4,8 @@ Each round draws programs from a new seed and runs them against Python in one of
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
 of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache;
 several times on the same arguments, with other threads and devices each time; as machine code that checks what it does
-to memory; a hundred times, for reference counts; as exact code, without tolerances; through Dask arrays.
+to memory; a hundred times, for reference counts; as exact code, without tolerances; through Dask arrays; in a series of
+calls that are compiled when that pays.
 `--family mixed` draws programs about scalars of different types alone (`mixed_scalars`), `--family general` all others.
 A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
 next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
@@ -41,7 +42,20 @@ if TYPE_CHECKING:
     from tests.property.random_programs import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-WAYS = ("stages", "bytecode", "emulated", "team", "threads", "cache", "again", "checked", "counts", "exact", "dask")
+WAYS = (
+    "stages",
+    "bytecode",
+    "emulated",
+    "team",
+    "threads",
+    "cache",
+    "again",
+    "checked",
+    "counts",
+    "exact",
+    "dask",
+    "pays",
+)
 FAMILIES = ("all", "general", "mixed")
 COUNTED = ("rounds", "programs", "calls", "loaded", "found", "fallbacks", "slowest")
 HEAD = '''"""Found by `make fuzz` ({way}): {title}."""
@@ -88,7 +102,7 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
     from tests.property.generated import run_on
     from tests.teams import PLACES, TEAMS, cut_at
 
-    if way in ("stages", "threads", "counts", "dask"):
+    if way in ("stages", "threads", "counts", "dask", "pays"):
         return None
     if way in ("emulated", "native-1", "native-2", "checked", "typed_ir", "imp", "untyped_ir"):
         return {way: lambda f, args: run_on(way, f, args)}
@@ -249,6 +263,10 @@ class Search:
             from tests.property.on_dask import check_on_dask
 
             return check_on_dask(program, f, self.number)
+        if self.way == "pays":
+            from tests.property.paying import check_paying
+
+            return check_paying(program, f, self.number)
         if self.way == "exact":
             with options(exact=True):
                 return check_program(replace(program, sums=0, ulp=0), self.runs, f)

@@ -79,7 +79,7 @@ def check(
     f = function(source)
     case = Case(args if callable(args) else tuple(args))
     for backend in STAGES[stage]:
-        fallbacks = _compared(f, case, functools.partial(run_on, backend), stage in INTERPRETERS, tolerances)
+        fallbacks = compared(f, case, functools.partial(run_on, backend), stage in INTERPRETERS, tolerances)
         assert not fallbacks, f"fell back to Python: {fallbacks[0]}"
 
 
@@ -136,7 +136,7 @@ def check_again(program: Program, runs: Sequence[Run], f: Callable[..., Any]) ->
             continue
         tolerances = {"sums": program.sums * len(runs), "ulp": program.ulp}
         case = Case(functools.partial(made, recipes))
-        found += _compared(
+        found += compared(
             functools.partial(_python_again, f, len(runs), not program.ulp),
             case,
             functools.partial(_runs_again, f, runs, not program.ulp),
@@ -173,9 +173,7 @@ def check_program(
         note(f"arguments: {recipes!r}")
         for name, run in runs.items():
             tolerances = {"sums": program.sums, "ulp": program.ulp}
-            fallbacks = _compared(
-                f, Case(functools.partial(made, recipes)), run, name in INTERPRETERS, tolerances, True
-            )
+            fallbacks = compared(f, Case(functools.partial(made, recipes)), run, name in INTERPRETERS, tolerances, True)
             assert program.refusable or number or not fallbacks, f"fell back to Python: {fallbacks[0]}"
             found += fallbacks
     return found
@@ -300,7 +298,7 @@ def _index_of(node: ast.expr, value: Callable[[ast.expr], Any]) -> tuple[Any, ..
     )
 
 
-def _compared(
+def compared(
     f: Callable[..., Any],
     case: Case,
     run: Run,
