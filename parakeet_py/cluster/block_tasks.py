@@ -10,7 +10,7 @@ from typing import Any
 
 from dask._task_spec import TaskRef
 
-from parakeet_py.base.types import Scalar, itemsize
+from parakeet_py.base.types import Array, Scalar, itemsize
 from parakeet_py.cluster.again import Made, Maker
 from parakeet_py.cluster.arrays import Block, LazyArray, LazyScalar, Place, Root, box_of
 from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
@@ -26,6 +26,8 @@ from parakeet_py.hybrid.partition.block_parts import private_identity
 from parakeet_py.hybrid.partition.fission import may_fail
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Function, Var, dtype_of
+
+SHORT = 4  # extent of a last axis that machine code knows
 
 
 class BlockTasks:
@@ -57,7 +59,7 @@ class BlockTasks:
         self.roots = list({id(array.root): array.root for _, array in (*run.reads, *run.writes)}.values())
         self.snapshots = [stores.snapshot(root) for root in self.roots]
         self.layouts = self._layouts()
-        self.kernel, self.kernel_key = run.call.kernel(function, self._apart())
+        self.kernel, self.kernel_key = run.call.kernel(function, self._apart(), self._extents(free))
         lazy = [value for var in names if isinstance(value := run.values[var], LazyScalar)]
         self.scalars = list(dict.fromkeys(value.key for value in lazy))  # the first values of every task
         self.copied = copied = copy_of_target(run, len(self.roots))
@@ -220,6 +222,22 @@ class BlockTasks:
         for array in self.run.arrays.values():
             views[id(array.root)] = views.get(id(array.root), 0) + 1
         return all(views.get(root, 1) == 1 for root in self.stores.roots)
+
+    def _extents(self, free: Sequence[Var]) -> tuple[tuple[int, int, int], ...]:
+        """The last axes of arrays of points or the like: with their extents known, rows lie at known places. None if
+        there are other arrays with axes, whose rows may then lie anywhere."""
+        found = []
+        first = len(self.function.params) - len(free)
+        for number, (var, name) in enumerate(zip(free, self.run.region.args, strict=False), first):
+            value = self.run.values[name]
+            if not isinstance(var.type, Array) or var.type.rank < 2:
+                continue
+            if not isinstance(value, LazyArray) or (var.type.layout, var.type.rank) != ("C", 2):
+                return ()
+            if not 1 < value.shape[1] <= SHORT:
+                return ()
+            found.append((number, 1, value.shape[1]))
+        return tuple(found)
 
     def _slot(self, var: Var) -> ScalarSlot | ViewSlot:
         value = self.run.values[var]

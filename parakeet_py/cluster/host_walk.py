@@ -23,7 +23,7 @@ from parakeet_py.cluster.host_ops.elements import load, store
 from parakeet_py.cluster.host_ops.reshape import reshaped
 from parakeet_py.cluster.host_ops.routine_tasks import run_routine
 from parakeet_py.cluster.host_ops.strided import check_order, strided
-from parakeet_py.cluster.plan import ClusterPlan
+from parakeet_py.cluster.plan import ClusterPlan, Extents
 from parakeet_py.cluster.planned_call import given
 from parakeet_py.cluster.products import run_product
 from parakeet_py.cluster.region_tasks import run_region
@@ -137,8 +137,8 @@ class HostWalk:
     def part(self, region: Region, cut: tuple[int, ...], private: bool) -> BlockPart:
         return self.plan.part(region, cut, private)
 
-    def kernel(self, function: Function, apart: bool) -> tuple[Kernel, Hashable]:
-        kernel, key = self.plan.kernel(function, apart)
+    def kernel(self, function: Function, apart: bool, extents: Extents = ()) -> tuple[Kernel, Hashable]:
+        kernel, key = self.plan.kernel(function, apart, extents)
         self.graph.data(key, kernel)
         return kernel, key
 

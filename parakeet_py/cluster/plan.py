@@ -24,6 +24,8 @@ from parakeet_py.typed_ir.rewrite import free_in_op
 if TYPE_CHECKING:
     from parakeet_py.hybrid.plan.compiled import Compiled
 
+Extents = tuple[tuple[int, int, int], ...]  # of arrays: the number of the parameter, the axis, the extent
+
 
 class ClusterPlan:
     """How a specialization runs on Dask.
@@ -45,7 +47,7 @@ class ClusterPlan:
         self.name, self.filename = compiled.typed.name, compiled.function.__code__.co_filename
         self._lock = threading.RLock()
         self._parts: dict[Any, BlockPart] = {}
-        self._kernels: dict[tuple[int, bool], tuple[Kernel, Hashable]] = {}
+        self._kernels: dict[tuple[int, bool, Extents], tuple[Kernel, Hashable]] = {}
         self._steps: dict[int, imp.Function] = {}
         self._kept: list[Any] = []  # their ids are keys
 
@@ -73,16 +75,19 @@ class ClusterPlan:
                 self._kept.append(region)
             return self._steps[key]
 
-    def kernel(self, function: ir.Function, apart: bool) -> tuple[Kernel, Hashable]:
-        """A part with its machine code, and the key that it has in graphs, the same in every process."""
-        key = id(function), apart
+    def kernel(self, function: ir.Function, apart: bool, extents: Extents = ()) -> tuple[Kernel, Hashable]:
+        """A part with its machine code, and the key that it has in graphs, the same in every process; `extents` are
+        known, of arrays that lie together then."""
+        key = id(function), apart, extents
         with self._lock:
             if key not in self._kernels:
                 self._kept.append(function)
-                loose = spread(function)
+                known = tuple((function.params[number], axis, extent) for number, axis, extent in extents)
+                loose = None if extents else spread(function)
+                function = replace(function, static_extents=known) if known else function
                 chosen = replace(function if loose is None else loose, disjoint=apart, dropped=True)
                 together = loose is None and any(getattr(param.type, "rank", 0) > 1 for param in function.params)
-                identity = identity_of(chosen, self.config, together)
+                identity = identity_of(chosen, self.config, together, extents)
                 kernel = Kernel(chosen, self.config, together, identity)
                 self._kernels[key] = kernel, f"{function.name}-code-{identity}"
             return self._kernels[key]

@@ -49,8 +49,11 @@ class PlannedCall(Protocol):
     def part(self, region: Region, cut: tuple[int, ...], private: bool) -> BlockPart:
         """The part of a region over blocks that are cut along some axes."""
 
-    def kernel(self, function: Function, apart: bool) -> tuple[Kernel, Hashable]:
-        """A part with its machine code, and its key; `apart`: what it stores into overlaps nothing else."""
+    def kernel(
+        self, function: Function, apart: bool, extents: tuple[tuple[int, int, int], ...] = ()
+    ) -> tuple[Kernel, Hashable]:
+        """A part with its machine code, and its key; `apart`: what it stores into overlaps nothing else; `extents`: of
+        arrays, known (the number of the parameter, the axis, the extent)."""
 
     def check_size(self, line: int, nbytes: int) -> None:
         """A task needs all of an array that is in several chunks.

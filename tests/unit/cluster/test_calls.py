@@ -358,6 +358,21 @@ def test_tasks_that_leave_a_call_to_python_are_waited_for_where_parts_of_the_res
         assert np.array_equal(fast(values)[0], counted(values)[0], equal_nan=True)
 
 
+def test_points_of_a_few_coordinates() -> None:
+    def moved(points, centre):
+        apart = points[2:] - points[:-2]
+        points[1:-1] += 0.5 * apart * np.sqrt((apart * apart).sum(axis=1))[:, None]
+        return points[3:9] - centre, points[:, 1] * points[:, 2], points.T + centre.T
+
+    x, centre = X[:12, :3].copy(), X[:1, :3].copy()
+    plain = x.copy()
+    want = moved(plain, centre)
+    for chunks in ((5, 3), (4, 2), ((1, 11), (1, 2))):
+        given = in_chunks(x, chunks)
+        got = accelerate(when="now", strict=True)(moved)(given, centre)
+        assert all(map(same, got, want)) and same(given, plain)
+
+
 def test_numpy_arguments_raise_what_comes_first() -> None:
     def checked(x, y):
         for i in range(len(x)):
