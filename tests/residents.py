@@ -221,21 +221,26 @@ def _start(array: np.ndarray[Any, Any]) -> int:
 def run_with_residents(program: Program, case: Case, kind: str, devices: str) -> Outcome:
     """What a call does with the arrays of a case on devices; on one device with arrays of ours, what it does from its
     schedule."""
+    return call_with_residents(accelerated(program.function), case, kind, devices)
+
+
+def call_with_residents(function: Any, case: Case, kind: str, devices: str) -> Outcome:
+    """The same of any callable: not of a program's own only."""
     again = kind == "ours" and devices == "emulated"
     with mock.patch.object(recorded_calls, "AFTER", 0):
         for _ in range(again):
-            _run_with_residents(program, case, kind, devices)
-        return _run_with_residents(program, case, kind, devices)
+            _call_with_residents(function, case, kind, devices)
+        return _call_with_residents(function, case, kind, devices)
 
 
-def _run_with_residents(program: Program, case: Case, kind: str, devices: str) -> Outcome:
+def _call_with_residents(function: Any, case: Case, kind: str, devices: str) -> Outcome:
     args, kwargs = case.make()
     here, named_here = case.make()
     residents = Residents(kind)
     with options(devices=devices, split=0.5 if "cpu" in devices else None, check=True):
         given = tuple(residents.put(one, other) for one, other in zip(args, here, strict=True))
         named = {name: residents.put(value, named_here[name]) for name, value in kwargs.items()}
-        found = outcome(accelerated(program.function), given, named)
+        found = outcome(function, given, named)
         for memory in residents.memories.values():
             memory.fetch()
         found.args = tuple(map(residents.back, found.args))

@@ -406,9 +406,15 @@ def lists_in(templates: Sequence[Template], values: Iterable[Any]) -> list[Any]:
 
 
 def watched_now(function: FunctionType, hidden: Sequence[tuple[Source, bool]]) -> list[list[Any]]:
-    """Hidden arguments as they are, with the items that compiled code reads."""
+    """Hidden arguments as they are, with the items that compiled code reads; an array elsewhere and what stands for it,
+    while Python has that, are one."""
     values = [(present(function, source), items) for source, items in hidden]
-    return [with_items(value) if items else [value] for value, items in values]
+    return [list(map(_here, with_items(value) if items else [value])) for value, items in values]
+
+
+def _here(value: Any) -> Any:
+    found = None if type(value) is np.ndarray else stand_in.of(value)
+    return value if found is None else found
 
 
 @hidden

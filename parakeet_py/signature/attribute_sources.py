@@ -320,8 +320,8 @@ def behaves_as_tuple(cls: type) -> bool:
 
 
 def stores_plainly(cls: type) -> bool:
-    """Does setting an attribute do no more than that?"""
-    return in_class(cls, "__setattr__") is object.__dict__["__setattr__"]
+    """Does setting an attribute do no more than that? The fields of named tuples can't be set."""
+    return not issubclass(cls, tuple) and in_class(cls, "__setattr__") is object.__dict__["__setattr__"]
 
 
 def in_class(cls: type, name: str) -> Any:

@@ -112,3 +112,14 @@ Bag = namedtuple("Bag", "place held", defaults=([],))
 @program([(arr("f8", 4),)], opaque=None, fell_back=None)
 def named_default_that_is_an_object(x):
     return Bag(x), Bag(x).held is Bag(x).held, Bag(x, 2)
+
+
+@program(
+    [Case(lambda: (Motion(np.ones(3), np.ones(3)), np.arange(3.0)), raises=AttributeError)],
+    mutates=(0,),
+    opaque=None,
+    fell_back=None,
+)
+def field_changed_in_place_and_set(motion, step):
+    motion.position += step
+    return motion.position

@@ -2,10 +2,10 @@
 
 Each round draws programs from a new seed and runs them against Python in one of several ways, in turn: on both
 interpreters and as native code on one thread and two; compiled from their bytecode alone; on an emulated GPU; on teams
-of devices; with long arguments on several threads against one; in a process that finds the code in the disk cache;
-several times on the same arguments, with other threads and devices each time; as machine code that checks what it does
-to memory; a hundred times, for reference counts; as exact code, without tolerances; through Dask arrays; in a series of
-calls that are compiled when that pays.
+of devices; with arrays that live on devices; with long arguments on several threads against one; in a process that
+finds the code in the disk cache; several times on the same arguments, with other threads and devices each time; as
+machine code that checks what it does to memory; a hundred times, for reference counts; as exact code, without
+tolerances; through Dask arrays; in a series of calls that are compiled when that pays.
 `--family mixed` draws programs about scalars of different types alone (`mixed_scalars`), `--family general` all others.
 A program that behaves differently is made smaller and written to `tests/programs/` (or `--into` a folder), where the
 next run of the tests finds it; the search goes on, and ends with status 1 if anything was found. What has been run is
@@ -47,6 +47,7 @@ WAYS = (
     "bytecode",
     "emulated",
     "team",
+    "resident",
     "threads",
     "cache",
     "again",
@@ -102,7 +103,7 @@ def runs_of(way: str, number: int) -> dict[str, Any] | None:
     from tests.property.generated import run_on
     from tests.teams import PLACES, TEAMS, cut_at
 
-    if way in ("stages", "threads", "counts", "dask", "pays"):
+    if way in ("stages", "threads", "counts", "dask", "pays", "resident"):
         return None
     if way in ("emulated", "native-1", "native-2", "checked", "typed_ir", "imp", "untyped_ir"):
         return {way: lambda f, args: run_on(way, f, args)}
@@ -267,6 +268,10 @@ class Search:
             from tests.property.paying import check_paying
 
             return check_paying(program, f, self.number)
+        if self.way == "resident":
+            from tests.property.on_devices import check_on_devices
+
+            return check_on_devices(program, f, self.number)
         if self.way == "exact":
             with options(exact=True):
                 return check_program(replace(program, sums=0, ulp=0), self.runs, f)

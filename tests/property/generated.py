@@ -307,10 +307,21 @@ def compared(
     may_give_up: bool = False,
 ) -> list[str]:
     """One call held against Python; why it has fallen back, if it has."""
-    plain, _ = case.make()
     compiled, _ = case.make()
+    return judged(f, case, outcome(lambda *args: run(f, args), compiled), interpreter, tolerances, may_give_up)
+
+
+def judged(
+    f: Callable[..., Any],
+    case: Case,
+    actual: Outcome,
+    interpreter: bool,
+    tolerances: dict[str, Any],
+    may_give_up: bool,
+) -> list[str]:
+    """What a call has done held against Python; why it has fallen back, if it has."""
+    plain, _ = case.make()
     expected = outcome(f, plain)
-    actual = outcome(lambda *args: run(f, args), compiled)
     if type(actual.exception) is UnsupportedError and interpreter:
         if expected.exception is not None:
             return []

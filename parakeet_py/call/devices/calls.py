@@ -143,7 +143,9 @@ def residents_of(
 ) -> Residents:
     """The arguments of a call in positional form that live on devices."""
     values = [*normal, *_held(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
-    return Residents.among(team, values, asked) if some_live_elsewhere(values) else Residents(team, None, {})
+    if not some_live_elsewhere(values):
+        return Residents(team, None, {})
+    return Residents.among(team, values, asked, dispatcher.function)
 
 
 @hidden
@@ -177,7 +179,7 @@ def call(
         seen = look(dispatcher, args, device, asked or {})
         known = None if seen is None else repeated_of(dispatcher).known(dispatcher.config(), seen.facts)
         if seen is not None and known is not None:
-            with Residents(team, seen.kind, seen.foreign) as residents:
+            with Residents(team, seen.kind, seen.foreign, function=dispatcher.function) as residents:
                 leaves = [seen.values[place] for place in known.places]
                 return _run(dispatcher, known.compiled, args, leaves, team, residents, in_regions)
     with residents_of(dispatcher, args, team, asked) as residents:

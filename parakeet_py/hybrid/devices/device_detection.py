@@ -66,6 +66,12 @@ def items_of(value: Any) -> Sequence[Any]:
     return [*vars(value).values()] if _has_attributes(kind) else ()
 
 
+def is_changeable(value: Any) -> bool:
+    """Whether a value is a list, a dict or an object of a class without special attributes, empty ones included."""
+    kind: Any = type(value)
+    return kind is list or kind is dict or _has_attributes(kind)
+
+
 def some_live_elsewhere(values: Sequence[Any]) -> bool:
     """Whether one of some values may be, or have in it, an array on a device."""
     return not _HERE.issuperset(map(type, values)) and any(map(lives_elsewhere, values))

@@ -159,7 +159,11 @@ class CallArrays:
         return root
 
     def leave_homes(self) -> None:
-        """Let bytes that outlive the call be where it has brought them."""
+        """Let bytes that outlive the call be where it has brought them; Python may have put arrays of them anywhere."""
+        if self.lent is not None:
+            own = {array.root for array in self.arguments}
+            self.lent.homes += [home for home in self.entered if not home.frozen]
+            self.lent.roots += [root for root in self.visible if root.home is None and root not in own]
         for home, root in self.entered.items():
             home.leave(root, self.team.devices)
 
@@ -199,6 +203,10 @@ class CallArrays:
         if lent is None:
             return given
         entered = len(lent.arrays)
+        for value in values:
+            if isinstance(value, SharedArray):
+                lent.entering(value.given)
+        lent.enter_scope()
         found = [
             lent.entering(value) if isinstance(kind, Object) else value
             for value, kind in zip(given, kinds, strict=True)
@@ -331,7 +339,10 @@ class CallArrays:
             return value.on_host()
         if root.home is None:
             self.entered[Home.of(root, self.team.devices)] = root
-        return DeviceArray(root.home, self.team, value.layout, value.offset)
+        made = DeviceArray(root.home, self.team, value.layout, value.offset)
+        if self.lent is not None and value.has_host:
+            self.lent.made[id(value.host)] = value.host, self.lent.residents.leaving(made)
+        return made
 
 
 def _references(owner: Sequence[Any]) -> int:

@@ -446,6 +446,11 @@ class SharedArray:
         return self._host
 
     @property
+    def has_host(self) -> bool:
+        """Whether it has been asked for in the memory of the host."""
+        return self._host is not None
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return self.layout.dtype
 

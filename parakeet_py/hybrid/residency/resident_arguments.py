@@ -28,14 +28,15 @@ from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.hybrid.devices.device import DeviceError
-from parakeet_py.hybrid.devices.device_detection import items_of, leaves_of
+from parakeet_py.hybrid.devices.device_detection import is_changeable, items_of, leaves_of
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.residency.array_interfaces import Interface, interface_of
 from parakeet_py.hybrid.residency.arrays import Borrowed
-from parakeet_py.hybrid.residency.blocks import layout_of
+from parakeet_py.hybrid.residency.blocks import Root, layout_of, whole_of
 from parakeet_py.hybrid.residency.byte_ranges import span
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.exported import exported
+from parakeet_py.hybrid.residency.function_scopes import Variable, variables_of
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.signature import specs
 from parakeet_py.signature.device_classes import class_lives_elsewhere
@@ -76,6 +77,7 @@ class Residents:
     team : that the call runs on
     kind : the first of them; arrays of the result are of its library
     of_host : there are arrays of the host's, too, which a device may still be reading
+    function : that is called, whose globals and cells may hold such arrays, too
     """
 
     def __init__(
@@ -85,13 +87,16 @@ class Residents:
         foreign: Mapping[int, tuple[Any, Interface]],
         own: Sequence[Home] = (),
         of_host: bool = False,
+        function: Any = None,
     ) -> None:
-        self.team, self.kind = team, kind
+        self.team, self.kind, self.function = team, kind, function
         self.foreign, self.own, self.of_host = foreign, own, of_host
         self._homes: list[Home] = []
 
     @classmethod
-    def among(cls, team: Team, values: Sequence[Any], asked: Mapping[int, Interface] | None = None) -> Residents:
+    def among(
+        cls, team: Team, values: Sequence[Any], asked: Mapping[int, Interface] | None = None, function: Any = None
+    ) -> Residents:
         """Those among some values, and in containers of these; `asked` has what some have said of themselves."""
         device, kind = team.alone, None
         stream = None if device is None else device.stream
@@ -112,7 +117,7 @@ class Residents:
                     raise DeviceError(f"the arrays among the arguments do not all live on {team.name}")
                 found[id(value)] = value, interface
             kind = value if kind is None else kind
-        return cls(team, kind, found, [*own], of_host)
+        return cls(team, kind, found, [*own], of_host, function)
 
     def __enter__(self) -> Residents:
         for _, interface in self.foreign.values():
@@ -210,23 +215,36 @@ class Lent:
 
     Attributes
     ----------
-    originals : the arrays on devices that Python has, after what stands for them, by the id of that
-    arrays : these, as our own
+    originals : what Python has been given something else for, arrays on devices and tuples with such, by the id of that
+    entered : these tuples' places, by the ids of the tuples
+    arrays : the arrays on devices that Python has, as our own
+    own : arrays of the host among what it has been given, which stay
+    seen, left : containers that have been entered, and those that have been gone through on leaving, by id
+    made : arrays that Python has made, as it gets them, by id
+    homes, roots : memory that arrays which Python has made, or has been shown, may lie in
+    variables : of the function, once they have been entered
     """
 
     def __init__(self, residents: Residents) -> None:
         self.residents = residents
         self.originals: dict[int, tuple[Any, Any]] = {}
+        self.entered: dict[int, tuple[Any, Any]] = {}
         self.arrays: list[DeviceArray] = []
         self.own: list[np.ndarray[Any, Any]] = []
         self.seen: dict[int, Any] = {}
-        self.changed: list[Any] = []
+        self.left: dict[int, Any] = {}
+        self.made: dict[int, tuple[Any, Any]] = {}
+        self.homes: list[Home] = []
+        self.roots: list[Root] = []
+        self.variables: list[Variable] | None = None
+        self._waiting: list[Any] = []  # containers that are still to be gone through
 
     @hidden
     def run(self, work: Callable[[tuple[Any, ...]], Any], args: Sequence[Any]) -> Any:
         """What Python makes of arguments, whose elements are brought to the host before."""
         try:
             given = tuple(map(self.entering, args))
+            self.enter_scope()
             for array in self.arrays:
                 array.bring(None, writes=array.stand_in.flags.writeable)
             result = self.leaving(work(given))
@@ -236,68 +254,130 @@ class Lent:
 
     def give_back(self) -> None:
         """Put arrays on devices back where they have been, and what Python has put beside them on devices, too."""
-        for container in self.changed:
+        for variable in self.variables or ():
+            try:
+                value = variable.get()
+            except (KeyError, ValueError):  # Python has deleted it
+                continue
+            if (given := self.leaving(value)) is not value:
+                variable.set(given)
+        for container in self.seen.values():
             _replace(container, self.leaving)
         for array in self.arrays:
             array.take_shape()
 
+    def enter_scope(self) -> None:
+        """Let what stands for arrays take their places in variables of the function's, too."""
+        if self.variables is not None:
+            return
+        self.variables = []
+        for variable in variables_of(self.residents.function):
+            value = variable.get()
+            self.variables.append(variable)
+            if (given := self.entering(value)) is not value:
+                variable.set(given)
+
     def entering(self, value: Any) -> Any:
         """What takes the place of an argument; the elements of `arrays` must be on the host before it is looked at."""
-        found = array_of(value)
-        if found is not None:
-            stand_in = found.stand_in
-            if id(stand_in) not in self.originals:
-                self.originals[id(stand_in)] = stand_in, value
-                self.arrays.append(found)
-            return stand_in
-        if isinstance(value, np.ndarray):
-            self.own.append(value)
-            return value
-        if not items_of(value) or id(value) in self.seen:
-            return value
-        self.seen[id(value)] = value
-        if isinstance(value, tuple):
-            items = [self.entering(item) for item in value]
-            if all(new is old for new, old in zip(items, value, strict=True)):
-                return value
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-        if _replace(value, self.entering):
-            self.changed.append(value)
-        return value
+        return self._through(value, self._entered)
 
     def leaving(self, value: Any) -> Any:
         """What a caller gets of what Python has computed: arrays on devices."""
+        return self._through(value, self._given_back)
+
+    def _through(self, value: Any, change: Callable[[Any], Any]) -> Any:
+        """What a value becomes, and all that is in it: containers stay what they are, one after the other."""
+        self._waiting.clear()
+        found = change(value)
+        while self._waiting:
+            _replace(self._waiting.pop(), change)
+        return found
+
+    def _entered(self, value: Any) -> Any:
+        if id(value) in self.originals:
+            return value
+        found = self.lent(value)
+        if found is not None:
+            return found
+        if isinstance(value, np.ndarray):
+            self.own.append(value)
+        elif isinstance(value, tuple):
+            return self._entered_tuple(value)
+        elif id(value) not in self.seen and is_changeable(value):
+            self.seen[id(value)] = value
+            self._waiting.append(value)
+        return value
+
+    def _entered_tuple(self, value: tuple[Any, ...]) -> Any:
+        if id(value) not in self.entered:
+            made = _tuple_of(value, self._entered)
+            self.entered[id(value)] = value, made
+            if made is not value:
+                self.originals[id(made)] = made, value
+        return self.entered[id(value)][1]
+
+    def lent(self, value: Any) -> np.ndarray[Any, Any] | None:
+        """What Python gets of an array on devices, in whose place that array leaves; None if it is none."""
+        found = array_of(value)
+        if found is None:
+            return None
+        stand_in = found.stand_in
+        if id(stand_in) not in self.originals:
+            self.originals[id(stand_in)] = stand_in, value
+            self.arrays.append(found)
+        return stand_in
+
+    def _given_back(self, value: Any) -> Any:
+        if id(value) in self.originals:
+            return self.originals[id(value)][1]
         if type(value) is np.ndarray:
-            return self.array(value)
-        if isinstance(value, tuple) and items_of(value):
-            items = [self.leaving(item) for item in value]
-            if all(new is old for new, old in zip(items, value, strict=True)):
-                return value
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-        if type(value) in (list, dict) and not any(value is one for one in self.changed):
-            _replace(value, self.leaving)
+            if id(value) not in self.made:
+                self.made[id(value)] = value, self.array(value)
+            return self.made[id(value)][1]
+        if isinstance(value, tuple):
+            return _tuple_of(value, self._given_back)
+        if id(value) not in self.left and id(value) not in self.seen and is_changeable(value):
+            self.left[id(value)] = value
+            self._waiting.append(value)
         return value
 
     def array(self, value: np.ndarray[Any, Any]) -> Any:
-        if id(value) in self.originals:
-            return self.originals[id(value)][1]
+        """An array of Python's as it leaves: those that share memory share it on devices."""
         if value.dtype.kind not in "biufc" or any(np.may_share_memory(one, value) for one in self.own):
             return value
-        home = next((one._home for one in self.arrays if one._home.has(value)), None)
+        homes = [*[one._home for one in self.arrays], *self.homes]
+        home = next((one for one in homes if one.has(value)), None) or self._home_of_root(value)
         if home is None:
-            low, high = byte_bounds(value)
-            home = Home(low, high - low, (value,))
+            whole = whole_of(value)
+            low, high = byte_bounds(whole)
+            home = Home(low, high - low, (whole,))
+            self.homes.append(home)
         offset = value.__array_interface__["data"][0] - home.address if value.size else 0
         return self.residents.leaving(DeviceArray(home, self.residents.team, layout_of(value), offset, value))
 
+    def _home_of_root(self, value: np.ndarray[Any, Any]) -> Home | None:
+        """The home of memory that a call has made and shown to Python, an array of which has not left it before."""
+        place: int = value.__array_interface__["data"][0]
+        for root in self.roots:
+            if root.is_on_host and root.address <= place < root.address + max(root.size, 1):
+                home: Home = root.home or Home.of(root, self.residents.team.devices)
+                return home
+        return None
 
-def _replace(container: Any, change: Callable[[Any], Any]) -> bool:
-    """Replace what is in a list, a dict or an object; whether something has changed."""
-    if isinstance(container, tuple):
-        return False
+
+def _tuple_of(value: tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
+    """A tuple of other items; the same if none is another."""
+    if not items_of(value):
+        return value
+    items = [change(item) for item in value]
+    if all(new is old for new, old in zip(items, value, strict=True)):
+        return value
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+
+
+def _replace(container: Any, change: Callable[[Any], Any]) -> None:
+    """Replace what is in a list, a dict or an object."""
     inside = container if type(container) in (list, dict) else vars(container)
     found = [*enumerate(inside)] if type(inside) is list else [*inside.items()]
-    replaced = [(key, new) for key, old in found if (new := change(old)) is not old]
-    for key, new in replaced:
+    for key, new in [(key, new) for key, old in found if (new := change(old)) is not old]:
         inside[key] = new
-    return bool(replaced)
