@@ -35,7 +35,7 @@ from parakeet_py.hybrid.execute.device_loss import is_short
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.plan.host_code import given_loads
-from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window
+from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window, allocated
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.llvm.runtime.error_state import asks_for_errors, error_state
@@ -65,7 +65,7 @@ class _New(NamedTuple):
 
     size: int
     everything: Any
-    valid: Mapping[Any, Any]
+    valid: dict[Any, Any]
     copies: tuple[tuple[Any, int], ...]
 
 
@@ -90,7 +90,7 @@ class Recorded(NamedTuple):
     Attributes
     ----------
     slots : the number of a home, and a device: where the addresses of the first slots come from
-    new : the memory that is made, whose slots are next
+    new : the memory that is made, whose slots are next; where each device keeps such memory, if it does
     made : the homes of that memory
     valid : for each home of an argument, what is valid before and after, on a team
     numbers : the arguments that kernels get, and their types if they are not float64
@@ -101,7 +101,7 @@ class Recorded(NamedTuple):
     schedule: Schedule
     device: Any
     slots: tuple[tuple[int, Any], ...]
-    new: tuple[tuple[Any, int], ...]
+    new: tuple[tuple[Any, int, Any], ...]
     made: tuple[_New, ...]
     valid: tuple[tuple[Any, Any], ...]
     numbers: tuple[tuple[int, Any], ...]
@@ -227,7 +227,7 @@ class RecordedCalls:
         if self.dispatcher.is_patched() or is_short(found.place):
             return MISSED
         try:
-            buffers = [Buffer(device, size) for device, size in found.new]
+            buffers = [_buffer(device, size, stock) for device, size, stock in found.new]
         except DeviceMemoryError:
             self.forget()  # schedules keep memory
             return MISSED
@@ -407,7 +407,7 @@ class Attempt:
                 schedule,
                 self.device,
                 tuple(slots),
-                tuple(new),
+                tuple((device, size, _stock(device, size)) for device, size in new),
                 tuple(made),
                 tuple(valid),
                 tuple(passed),
@@ -485,12 +485,23 @@ def _checked(found: Recorded, addresses: Sequence[int], numbers: Sequence[Any]) 
     raise exception_of(plan.function, plan.bodies, int(words[1]), words[2:TURN])
 
 
+def _stock(device: Any, size: int) -> Any:
+    """Where a device keeps memory for so many bytes; None if it keeps none."""
+    return None if getattr(device, "stock", None) is None else device.stock(allocated(size))
+
+
+def _buffer(device: Any, size: int, stock: Any) -> Buffer:
+    """New memory of a device."""
+    address = None if stock is None or device.broken is not None else stock.take()
+    return Buffer(device, size) if address is None else Buffer.at(device, size, address)
+
+
 def _result(found: Recorded, kind: _Kind, buffers: Sequence[Buffer], elements: Sequence[Any]) -> Any:
     """What a call gives."""
     count = len(kind.homes)
     made = []
     for size, everything, valid, copies in found.made:
-        made.append(Home.made(size, everything, dict(valid), {device: buffers[slot] for device, slot in copies}))
+        made.append(Home.made(size, everything, valid, {device: buffers[slot] for device, slot in copies}))
     leaves_: list[Any] = []
     for how, what, layout, offset in found.results:
         if how == "array":

@@ -28,7 +28,7 @@ from parakeet_py.base.debug_log import log
 from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.launches import Launches
-from parakeet_py.hybrid.devices.memory_pool import MemoryPool, rounded
+from parakeet_py.hybrid.devices.memory_pool import MemoryPool, Stock, rounded
 from parakeet_py.hybrid.devices.occupancy_limit import Resources
 from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
 from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
@@ -179,7 +179,7 @@ class CudaDevice:
         self._lanes_lock = threading.Lock()
         self._memory = DeviceMemoryResource(number)
         self.cublas, self.cufft, self.cusolver = Cublas(), Cufft(), Cusolver()
-        self._buffers: dict[int, tuple[Any, _Lane, int, int]] = {}  # with the number of the lane, and the size
+        self._buffers: dict[int, tuple[Any, _Lane, Stock]] = {}  # and where it goes when it is free
         _, _, total = driver.cuMemGetInfo()
         self.pool = MemoryPool(int(total or 0) // KEPT, self._close)
         self.broken: str | None = None
@@ -272,8 +272,12 @@ class CudaDevice:
         if buffer is None:
             raise DeviceMemoryError(self.name, size, self.free_bytes())
         address = int(buffer.handle)
-        self._buffers[address] = buffer, self._lane(), number, whole
+        self._buffers[address] = buffer, self._lane(), self.pool.stock(number, whole)
         return address
+
+    def stock(self, size: int) -> Stock:
+        """The memory that is kept for so many bytes, where nothing else is under way in lanes."""
+        return self.pool.stock(0, rounded(size))
 
     def _allocated(self, size: int) -> Any:
         """New memory; None if there is none."""
@@ -296,7 +300,7 @@ class CudaDevice:
         if self.broken is not None:  # a context that is gone has no memory
             del self._buffers[address]
             return
-        self.pool.give(found[2], found[3], address)
+        self.pool.give(found[2], address)
 
     def _close(self, address: int) -> None:
         """Give memory back to the driver, after what has been launched."""

@@ -23,6 +23,32 @@ def rounded(size: int) -> int:
     return -(-size // step) * step
 
 
+class Stock:
+    """Addresses of memory of one lane and one size.
+
+    Attributes
+    ----------
+    pool : that counts the bytes
+    """
+
+    __slots__ = ("addresses", "pool", "size")
+
+    def __init__(self, pool: MemoryPool, size: int) -> None:
+        self.pool, self.size = pool, size
+        self.addresses: list[int] = []
+
+    def take(self) -> int | None:
+        """One of them; None if there is none."""
+        if not self.addresses:
+            return None
+        try:
+            address = self.addresses.pop()
+        except IndexError:  # another thread has it
+            return None
+        self.pool.bytes -= self.size
+        return address
+
+
 class MemoryPool:
     """The memory of one device that is kept.
 
@@ -35,34 +61,34 @@ class MemoryPool:
     def __init__(self, most: int, close: Callable[[int], None]) -> None:
         self._most, self._close = most, close
         self._lock = threading.Lock()
-        self._kept: dict[tuple[int, int], list[int]] = {}  # addresses, by lane and size
+        self._kept: dict[tuple[int, int], Stock] = {}  # by lane and size
         self.bytes = 0
+
+    def stock(self, lane: int, size: int) -> Stock:
+        """What is kept, now and later, of memory of a (rounded) size."""
+        found = self._kept.get((lane, size))
+        return self._kept.setdefault((lane, size), Stock(self, size)) if found is None else found
 
     def take(self, lane: int, size: int) -> int | None:
         """Memory of a (rounded) size that is kept; None if there is none."""
         found = self._kept.get((lane, size))
-        if not found:
-            return None
-        try:
-            address = found.pop()
-        except IndexError:  # another thread has it
-            return None
-        self.bytes -= size
-        return address
+        return None if found is None else found.take()
 
-    def give(self, lane: int, size: int, address: int) -> None:
+    def give(self, stock: Stock, address: int) -> None:
         """Memory that is not used any more after what the lane has been asked for."""
+        size = stock.size
         if self.bytes + size > self._most:
             self._close(address)
             return
         self.bytes += size
-        self._kept.setdefault((lane, size), []).append(address)
+        stock.addresses.append(address)
 
     def trim(self) -> bool:
         """Give all back; whether there was any."""
+        any_kept = False
         with self._lock:
-            kept, self._kept, self.bytes = self._kept, {}, 0
-        for addresses in kept.values():
-            for address in addresses:
-                self._close(address)
-        return bool(kept)
+            for stock in [*self._kept.values()]:
+                while (address := stock.take()) is not None:
+                    any_kept = True
+                    self._close(address)
+        return any_kept

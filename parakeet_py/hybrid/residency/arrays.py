@@ -27,6 +27,11 @@ def name_of_dtype(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
+def allocated(size: int) -> int:
+    """The bytes that a device is asked for where so many are wanted."""
+    return -(-max(size, 1) // GRANULE) * GRANULE
+
+
 class Buffer:
     """Memory of a device."""
 
@@ -35,7 +40,14 @@ class Buffer:
     def __init__(self, device: Device, size: int) -> None:
         self.device = device
         self.size = size
-        self.address = device.allocate(-(-max(size, 1) // GRANULE) * GRANULE)
+        self.address = device.allocate(allocated(size))
+
+    @classmethod
+    def at(cls, device: Device, size: int, address: int) -> Buffer:
+        """Memory that the device has allocated."""
+        made = object.__new__(cls)
+        made.device, made.size, made.address = device, size, address
+        return made
 
     def __del__(self) -> None:
         address = getattr(self, "address", None)
