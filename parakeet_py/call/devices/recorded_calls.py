@@ -96,6 +96,7 @@ class Recorded(NamedTuple):
     numbers : the arguments that kernels get, and their types if they are not float64
     results, tree, given : of what the result is made; the arguments that leaves may be
     kept : what has to stay alive, as the kind knows it by its id
+    alone : the new memory, the device and the layout of a result that is one new array; None of others
     """
 
     schedule: Schedule
@@ -113,6 +114,7 @@ class Recorded(NamedTuple):
     plan: HostPlan
     run: Any
     kept: tuple[Any, ...]
+    alone: tuple[_New, Any, Layout, int] | None
 
 
 class _Kind(NamedTuple):
@@ -419,6 +421,7 @@ class Attempt:
                 self.plan,
                 self.plan.last_run,
                 (hidden, *(value for value in self.kind.values[self.kind.visible :] if type(value) is not DeviceArray)),
+                _alone(self.compiled.specialization.result, results, made, len(self.kind.homes)),
             ),
         )
 
@@ -485,6 +488,23 @@ def _checked(found: Recorded, addresses: Sequence[int], numbers: Sequence[Any]) 
     raise exception_of(plan.function, plan.bodies, int(words[1]), words[2:TURN])
 
 
+def _alone(
+    tree: Any, results: Sequence[_Result], made: Sequence[_New], count: int
+) -> tuple[_New, Any, Layout, int] | None:
+    """Of a result that is one new array on one device: what is to be known of it."""
+    if not _is_one_array(tree) or len(made) != 1 or len(made[0].copies) != 1:
+        return None
+    (result,) = results
+    if result.kind != "array" or result.what != count:
+        return None
+    assert result.layout is not None
+    return made[0], made[0].copies[0][0], result.layout, result.offset
+
+
+def _is_one_array(tree: Any) -> bool:
+    return type(tree) is ResultLeaf and tree.kind == "array" and not tree.view and not tree.readonly
+
+
 def _stock(device: Any, size: int) -> Any:
     """Where a device keeps memory for so many bytes; None if it keeps none."""
     return None if getattr(device, "stock", None) is None else device.stock(allocated(size))
@@ -498,16 +518,19 @@ def _buffer(device: Any, size: int, stock: Any) -> Buffer:
 
 def _result(found: Recorded, kind: _Kind, buffers: Sequence[Buffer], elements: Sequence[Any]) -> Any:
     """What a call gives."""
+    if found.alone is not None:
+        new, device, layout, offset = found.alone
+        return DeviceArray(Home.made(new[0], new[1], new[2], {device: buffers[0]}), found.place, layout, offset)
     count = len(kind.homes)
     made = []
     for size, everything, valid, copies in found.made:
         made.append(Home.made(size, everything, valid, {device: buffers[slot] for device, slot in copies}))
     leaves_: list[Any] = []
-    for how, what, layout, offset in found.results:
+    for how, what, shown, offset in found.results:
         if how == "array":
             home = kind.homes[what] if what < count else made[what - count]
-            assert layout is not None
-            leaves_.append(DeviceArray(home, found.place, layout, offset))
+            assert shown is not None
+            leaves_.append(DeviceArray(home, found.place, shown, offset))
         elif how == "argument":
             leaves_.append(kind.values[what])
         elif how == "element":
@@ -515,7 +538,7 @@ def _result(found: Recorded, kind: _Kind, buffers: Sequence[Buffer], elements: S
         else:
             leaves_.append(what)
     tree = found.tree
-    if type(tree) is ResultLeaf and tree.kind == "array" and not tree.view and not tree.readonly:
+    if _is_one_array(tree):
         return leaves_[tree.index]
     given = [kind.values[place] for place in found.given]
     return assemble(tree, leaves_, given, _leaving)
