@@ -67,7 +67,9 @@ def _function(code: types.CodeType, around: types.FunctionType, *parts: Any) -> 
 
 
 def _readonly(array: Any) -> Any:
-    if array.flags.writeable:
+    if getattr(getattr(array, "flags", None), "writeable", False):  # arrays of other libraries may not say
+        if hasattr(array, "_view"):  # it lives on devices
+            return array._view(False)
         array = array.view()
         array.flags.writeable = False
     return array
@@ -204,7 +206,7 @@ class Assembled:
         return frozenset(_looked_at(self.template, False))
 
 
-_PASSING_ON = ("tuple", "list", "named", "dict")
+_PASSING_ON = ("tuple", "list", "named", "dict", "readonly")
 
 
 def _looked_at(template: Template, inside: bool) -> Iterator[int]:

@@ -199,6 +199,44 @@ def with_global(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_view_of_a_read_only_array_beside_a_list(place: str) -> None:
+    function = accelerate(lambda b: (b[None], [b * x for x in range(3)]))
+    with options(**PLACES[place]):
+        array = asdevice(np.arange(4.0))
+        for _ in range(2):
+            view, several = function(array._view(False))
+            assert view.base is array and not view.flags.writeable
+            assert np.array_equal(several[2], np.arange(4.0) * 2)
+
+
+@pytest.mark.filterwarnings("ignore::parakeet_py.base.errors.FallbackWarning")
+@pytest.mark.parametrize("place", PLACES)
+def test_what_python_stores_is_what_it_was_given(place: str) -> None:
+    """In a dict and an object that were empty, a list beside, and a global that a helper of Python's changes."""
+
+    def put(d: Any, holder: Any, items: Any, a: Any) -> Any:
+        d["a"], holder.a = a, a
+        items.append(a[1:])
+        shown(a)
+        return Layer(a[:2], a)
+
+    def shown(a: Any) -> Any:
+        changed[:] = a + changed
+
+    changed: Any = None
+    function = accelerate(put)
+    with options(**PLACES[place]):
+        for number in range(3):
+            a, changed = asdevice(np.arange(3.0) + number), asdevice(np.ones(3))
+            before, d, holder, items = changed, {}, Count(0), [0.0]
+            found = function(d, holder, items, a)
+            assert d["a"] is a and holder.a is a and found.b is a and changed is before
+            a[1] = -1.0
+            assert np.asarray(found.w).tolist() == [number, -1] and np.asarray(items[1]).tolist() == [-1, number + 2]
+            assert np.asarray(changed).tolist() == [number + 1, number + 2, number + 3]
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_the_same_array_as_argument_and_global(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
