@@ -28,7 +28,7 @@ KINDS = ("ours", "theirs")
 
 
 def can_nothing(outcome: Outcome, kind: str) -> bool:
-    """Whether a call has ended because Python does to arrays of another library as they are, and `Foreign` can nothing."""
+    """Whether a call has ended as `Foreign` can nothing: Python does to arrays of another library as they are."""
     return kind == "theirs" and any(text in str(outcome.exception) for text in ("Foreign", "must be of ArrayType"))
 
 
