@@ -8,12 +8,15 @@ product is met, and never asked again once it has failed. The calls are those of
 
 cuBLAS has matrices in column-major order: what lies in rows is its transpose there, so `out = left @ right` is asked
 for as `out.T = right.T @ left.T`. float32 is multiplied in float32; with `fastmath=True` tensor cores may round its
-factors to TF32 (10 bits) first. float16 is multiplied exactly and summed in float32, as NumPy does.
+factors to TF32 (10 bits) first. Stacks of matrices that lie at one distance are one call (strided batched). float16 is
+multiplied exactly and summed in float32, as NumPy does.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +28,7 @@ from parakeet_py.hybrid.residency.arrays import DeviceView
 LIMIT = 1 << 31  # of extents and distances
 DEFAULT_MATH, TF32_MATH = 0, 3  # cublasMath_t
 PLAIN, TRANSPOSED = 0, 1  # cublasOperation_t
+MOST_CALLS = 64  # for one product, of batches whose axes do not lie at one distance
 _CALLS = {"float32": "sgemm", "float64": "dgemm", "complex64": "cgemm", "complex128": "zgemm"}
 _ONE: dict[str, ctypes.Array[Any]] = {
     "float32": (ctypes.c_float * 1)(1),
@@ -57,26 +61,85 @@ class Cublas(DeviceLibrary):
 
     def takes(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
         """Whether there is cuBLAS, and it has products of matrices that lie so."""
-        return _product(left, right, out) is not None and self.ready()
+        return bool(_products(left, right, out)) and self.ready()
 
     def multiply(self, stream: int, left: DeviceView, right: DeviceView, out: DeviceView, tf32: bool) -> bool:
         """out = left @ right in the order of a stream; whether cuBLAS could take it."""
-        product = _product(left, right, out)
-        if product is None or not self.ready():
+        products = _products(left, right, out)
+        if not products or not self.ready():
             return False
-        call, given = product
         with self._lock:
             try:
                 self._library.set_stream(self._handle, stream)
                 self._library.set_math_mode(self._handle, TF32_MATH if tf32 else DEFAULT_MATH)
-                getattr(self._library, call)(self._handle, *given)
+                for call, given in products:
+                    getattr(self._library, call)(self._handle, *given)
             except Exception as error:
                 self._give_up(error)
                 return False
         return True
 
 
-def _product(left: DeviceView, right: DeviceView, out: DeviceView) -> tuple[str, list[int]] | None:
+def _products(left: Any, right: Any, out: Any) -> list[tuple[str, list[int]]]:
+    """The calls that compute out = left @ right, and their arguments; none if cuBLAS has none. Axes in front of the
+    last two are those of a batch."""
+    if len(out.shape) > 2:
+        return _batches(left, right, out)
+    product = _product(left, right, out)
+    return [] if product is None else [product]
+
+
+def _batches(left: Any, right: Any, out: Any) -> list[tuple[str, list[int]]]:
+    """One call for as many axes of the batch, the last ones first, as lie at one distance in all three arrays; as many
+    calls as the others have places."""
+    sides = left, right, out
+    *batch, rows, columns = out.shape
+    if out.dtype not in _CALLS or {left.dtype, right.dtype} != {out.dtype} or not all(batch):
+        return []
+    if (*left.shape[:-2], left.shape[-2]) != (*batch, rows) or (*right.shape[:-2], right.shape[-1]) != (
+        *batch,
+        columns,
+    ):
+        return []
+    distances = [side.strides[:-2] for side in sides]
+    axis, count = len(batch) - 1, batch[-1]
+    while axis and all(own[axis - 1] == batch[axis] * own[axis] for own in distances):
+        axis -= 1
+        count *= batch[axis]
+    size = np.dtype(out.dtype).itemsize
+    steps = [own[-1] for own in distances]
+    if count >= LIMIT or math.prod(batch[:axis]) > MOST_CALLS or any(step < 0 or step % size for step in steps):
+        return []
+    if count > 1 and steps[2] == 0:
+        return []
+    found = []
+    for place in np.ndindex(*batch[:axis]):
+        starts = [side.address + sum(map(operator.mul, place, own)) for side, own in zip(sides, distances, strict=True)]
+        matrices = [
+            _Matrix(start, side.dtype, side.shape[-2:], side.strides[-2:])
+            for start, side in zip(starts, sides, strict=True)
+        ]
+        product = _product(*matrices)
+        if product is None:
+            return []
+        call, (turned, other, *sizes, one, a, lda, b, ldb, zero, c, ldc) = product
+        first, second, result = (steps[which] // size for which in (1, 0, 2))
+        factors = [a, lda, first, b, ldb, second]
+        given = [turned, other, *sizes, one, *factors, zero, c, ldc, result, count]
+        found.append((f"{call}_strided_batched", given))
+    return found
+
+
+class _Matrix(NamedTuple):
+    """One matrix of a batch."""
+
+    address: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def _product(left: Any, right: Any, out: Any) -> tuple[str, list[int]] | None:
     """The call that computes out = left @ right, and its arguments; None if there is none."""
     first, second, result = (operand_of(matrix) for matrix in (right, left, out))
     if first is None or second is None or result is None or result.turned:
@@ -101,7 +164,7 @@ def _product(left: DeviceView, right: DeviceView, out: DeviceView) -> tuple[str,
     return call, [*turned, *sizes, one, *factors, zero, result.address, *of_result, result.distance, *how]
 
 
-def operand_of(matrix: DeviceView) -> Operand | None:
+def operand_of(matrix: Any) -> Operand | None:
     """A matrix for cuBLAS; None if it does not lie so that it can be one."""
     if len(matrix.shape) != 2 or 0 in matrix.shape or max(matrix.shape) >= LIMIT:
         return None
@@ -114,5 +177,5 @@ def operand_of(matrix: DeviceView) -> Operand | None:
     return None
 
 
-def _itemsize(matrix: DeviceView) -> int:
+def _itemsize(matrix: Any) -> int:
     return np.dtype(matrix.dtype).itemsize

@@ -13,6 +13,8 @@ _NAMES = {"sgemm": "cublasSgemm_v2", "dgemm": "cublasDgemm_v2", "cgemm": "cublas
 _INT, _POINTER = ctypes.c_int, ctypes.c_void_p
 _SIZES = (_POINTER, _INT, _INT, _INT, _INT, _INT, _POINTER)
 _GEMM = (*_SIZES, *(_POINTER, _INT, _POINTER, _INT, _POINTER, _POINTER, _INT))
+_FAR = ctypes.c_longlong  # from one matrix of a batch to the next
+_BATCHED = (*_SIZES, *(_POINTER, _INT, _FAR, _POINTER, _INT, _FAR, _POINTER, _POINTER, _INT, _FAR, _INT))
 _TYPED = _POINTER, _INT, _INT  # a matrix whose elements are said to be of some type
 _GEMM_EX = (*_SIZES, *_TYPED, *_TYPED, _POINTER, *_TYPED, _INT, _INT)
 
@@ -32,6 +34,8 @@ class Library:
         self.set_math_mode = call_of(library, "cublasSetMathMode", _POINTER, _INT)
         for name, symbol in _NAMES.items():
             setattr(self, name, call_of(library, symbol, *_GEMM))
+            batched = symbol.replace("gemm_v2", "gemmStridedBatched")
+            setattr(self, f"{name}_strided_batched", call_of(library, batched, *_BATCHED))
         self.gemm_ex = call_of(library, "cublasGemmEx", *_GEMM_EX)
 
     def create(self) -> int:

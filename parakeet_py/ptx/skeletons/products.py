@@ -18,8 +18,24 @@ from parakeet_py.ptx.skeletons.product_operands import Factor, Product, of_matmu
 from parakeet_py.ptx.skeletons.reductions import lower_reduce
 from parakeet_py.ptx.skeletons.tensor_core_products import lower_product
 from parakeet_py.ptx.skeletons.tiled_products import multiply_add, tiled_batch
-from parakeet_py.typed_ir.ir import Block, Const, Lambda, Let, Load, Map, Matmul, Operand, Prim, Reduce, Var, View
+from parakeet_py.typed_ir.ir import (
+    Block,
+    Const,
+    Lambda,
+    Let,
+    Load,
+    Map,
+    Matmul,
+    Operand,
+    Prim,
+    Reduce,
+    Var,
+    View,
+    ViewAxis,
+)
 
+OF_LIBRARIES = frozenset(("float32", "float64", "complex64", "complex128"))  # dtypes whose batches they multiply
+_STILL, _ONE = Const(0, INT64), Const(1, INT64)
 SLIM = 8  # the least extent from which a block computes a product of a batch
 
 
@@ -69,6 +85,47 @@ def batch_of(op: Map) -> Batch | None:
     return Batch(tuple(views), product, (rows, columns, depths[0])) if depths else None
 
 
+def _side(op: Map, batch: Batch, array: Var, rows: Operand, columns: Operand) -> View | None:
+    """One matrix of each pair as one array with the axes of the map in front, along which it may stand still; None if
+    that is no view."""
+    found = next((let.op for let in batch.views if array in let.outs), None)
+    across = {index: ViewAxis(None, extent, _STILL) for index, extent in zip(op.indices, op.extents, strict=True)}
+    if found is None:  # the same for all
+        axes = ViewAxis(0, rows, _ONE), ViewAxis(1, columns, _ONE)
+        return View(array, (_STILL, _STILL), (*across.values(), *axes))
+    assert isinstance(found, View)
+    starts = list(found.starts)
+    for axis, start in enumerate(starts):
+        if start not in across:
+            continue
+        assert isinstance(start, Var)
+        if across[start].source is not None or any(one.source == axis for one in found.axes):
+            return None
+        across[start] = ViewAxis(axis, across[start].extent, _ONE)
+        starts[axis] = _STILL
+    return View(found.base, tuple(starts), (*across.values(), *found.axes))
+
+
+def _whole(lo: Lowering, op: Map, batch: Batch) -> tuple[Var, Var, Var] | None:
+    """All left, right and resulting matrices as one array each, for a library of the device."""
+    rows, columns, depth = batch.extents
+    product = batch.product
+    dtypes = {array_type(array).dtype for array in (product.left, product.right, product.out)}
+    if len(dtypes) > 1 or not dtypes <= OF_LIBRARIES:
+        return None
+    sides = (product.left, rows, depth), (product.right, depth, columns), (product.out, rows, columns)
+    made: list[Var] = []
+    for array, down, across in sides:
+        view = _side(op, batch, array, down, across)
+        if view is None:
+            return None
+        kind = Array(array_type(array).dtype, len(op.indices) + 2, "A")
+        made.append(Var("matrices", kind))
+        lo.lower_block(Block((Let((made[-1],), view, lo.pos),), ()))
+    left, right, out = map(lo.array, made)
+    return left, right, out
+
+
 def lower_batch(lo: Lowering, op: Map, batch: Batch, apart: Callable[[], None]) -> None:
     """Products of many pairs of matrices as one region; slim ones `apart`, each by one thread."""
     extents = lo.operands(op.extents)
@@ -83,7 +140,7 @@ def lower_batch(lo: Lowering, op: Map, batch: Batch, apart: Callable[[], None]) 
 
     def together() -> None:
         dtype = array_type(batch.product.out).dtype
-        tiled_batch(lo, (rows, columns, depth), dtype, lo.product(extents), product_of)
+        tiled_batch(lo, (rows, columns, depth), dtype, lo.product(extents), product_of, _whole(lo, op, batch))
 
     least = lo.minimum(rows, lo.minimum(columns, depth))
     lo.when(lo.compare("ge", least, Const(SLIM, INT64)), together, apart)

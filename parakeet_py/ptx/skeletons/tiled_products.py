@@ -76,10 +76,15 @@ def tiled_product(lo: Lowering, product: Product) -> None:
 
 
 def tiled_batch(
-    lo: Lowering, extents: Extents, dtype: str, count: Operand, product_of: Callable[[Operand], Product]
+    lo: Lowering,
+    extents: Extents,
+    dtype: str,
+    count: Operand,
+    product_of: Callable[[Operand], Product],
+    whole: tuple[Var, Var, Var] | None = None,
 ) -> None:
     """Products of so many pairs of matrices of the same extents: each block computes a tile of one of them.
-    `product_of` writes, inside of the region, which matrices a number means."""
+    `product_of` writes, inside of the region, which matrices a number means; `whole` are all of them, for a library."""
     rows, columns, _ = extents
 
     def launch(form: _Form) -> None:
@@ -94,7 +99,7 @@ def tiled_batch(
 
             _Tile(lo, product, form, (None, None), (tile, thread)).run(to_out, ONE, tiles, ONE)
 
-        grid_of_blocks(lo, lo.multiply(tiles, count), "matmul batch", body, contract=True)
+        grid_of_blocks(lo, lo.multiply(tiles, count), "matmul batch", body, contract=True, product=whole)
 
     if dtype != "float32":
         launch(SMALL)

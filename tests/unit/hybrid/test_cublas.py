@@ -42,8 +42,11 @@ class Bindings(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "gemm_ex":
             return self.gemm_ex
-        if name not in DTYPES:
+        single, batched, _ = name.partition("_strided_batched")
+        if single not in DTYPES:
             raise AttributeError(name)
+        if batched:
+            return lambda *given: self.batched(single, np.dtype(DTYPES[single]), *given)
         return lambda *given: self.gemm(name, np.dtype(DTYPES[name]), *given)
 
     def gemm_ex(self, handle: int, *given: int) -> None:
@@ -52,6 +55,18 @@ class Bindings(types.ModuleType):
         *sizes, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute, algorithm = given
         assert (a_type, b_type, c_type, compute, algorithm) == (2, 2, 0, 68, -1)
         self.gemm("gemm_ex", np.dtype("f4"), handle, *sizes, a, lda, b, ldb, beta, c, ldc, of=np.dtype("f2"))
+
+    def batched(self, name: str, dtype: np.dtype[Any], handle: int, *given: int) -> None:
+        """So many products, one after the other."""
+        *turned_and_sizes, alpha, a, lda, far_a, b, ldb, far_b, beta, c, ldc, far_c, count = given
+        assert far_c >= 0 < count
+        for number in range(count):
+            step = number * dtype.itemsize
+            places = a + step * far_a, b + step * far_b, c + step * far_c
+            self.gemm(
+                name, dtype, handle, *turned_and_sizes, alpha, places[0], lda, places[1], ldb, beta, places[2], ldc
+            )
+        self.asked[-count:] = [f"{name} {count}"]
 
     def gemm(self, name: str, dtype: np.dtype[Any], handle: int, *given: int, of: np.dtype[Any] | None = None) -> None:
         of = of or dtype
@@ -145,6 +160,39 @@ def test_layouts(x: Any, y: Any, taken: bool, cublas: Bindings) -> None:
     assert bool(cublas.asked) == taken
 
 
+BATCHES: list[tuple[str, Any, Any, list[str]]] = [
+    ("one axis", numbers("f4", 3, 9, 10), numbers("f4", 3, 10, 8), ["sgemm 3"]),
+    ("two axes", numbers("f8", 2, 3, 9, 10), numbers("f8", 2, 3, 10, 8), ["dgemm 6"]),
+    ("complex", numbers("c16", 3, 9, 10) * 1j, numbers("c16", 3, 10, 8), ["zgemm 3"]),
+    ("turned", numbers("f8", 3, 10, 9).swapaxes(1, 2), numbers("f8", 3, 8, 10).swapaxes(1, 2), ["dgemm 3"]),
+    ("one left for all", numbers("f8", 9, 10), numbers("f8", 3, 10, 8), ["dgemm 3"]),
+    ("of two axes one stands still", numbers("f8", 2, 3, 9, 10), numbers("f8", 3, 10, 8), ["dgemm 3", "dgemm 3"]),
+    ("a part of each", numbers("f8", 4, 12, 14)[1:, 2:11, 3:13], numbers("f8", 3, 10, 8), ["dgemm 3"]),
+    ("every other", numbers("f8", 6, 9, 10)[::2], numbers("f8", 3, 10, 8), ["dgemm 3"]),
+    ("backwards", numbers("f8", 3, 9, 10)[::-1], numbers("f8", 3, 10, 8), []),
+    ("steps", numbers("f8", 3, 9, 20)[:, :, ::2], numbers("f8", 3, 10, 8), []),
+    ("none", numbers("f8", 0, 9, 10), numbers("f8", 0, 10, 8), []),
+    ("integers", numbers("i8", 3, 9, 10), numbers("i8", 3, 10, 8), []),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "asked"), [one[1:] for one in BATCHES], ids=[one[0] for one in BATCHES])
+def test_batches(x: Any, y: Any, asked: list[str], cublas: Bindings) -> None:
+    assert np.array_equal(accelerate(product)(x, y), x @ y)
+    assert cublas.asked == asked
+
+
+def test_batches_of_einsum(cublas: Bindings) -> None:
+    """Also where the axis of the batch is the last one, and the library has no product of matrices that lie so."""
+    x, y = numbers("f8", 3, 9, 10), numbers("f8", 3, 8, 10)
+    function = accelerate(lambda x, y: np.einsum("bij,bkj->bik", x, y))
+    for _ in range(2):
+        assert np.array_equal(function(x, y), np.einsum("bij,bkj->bik", x, y))
+    assert cublas.asked == ["dgemm 3"] * 2
+    x, y = np.moveaxis(numbers("f8", 9, 10, 3), 2, 0), np.moveaxis(numbers("f8", 10, 8, 3), 2, 0)
+    assert np.array_equal(accelerate(product)(x, y), x @ y) and len(cublas.asked) == 2
+
+
 def test_between_kernels(cublas: Bindings) -> None:
     """In the order of the stream, whatever is kept for later; its results are what later kernels read."""
     function = accelerate(lambda x, y: ((x + 1) @ y * 2, x @ y + 1))
@@ -195,6 +243,11 @@ class Loaded:
             types = (*[pointer], *[integer] * 5, *[pointer] * 2, integer, pointer, integer, *[pointer] * 2, integer)
             symbol = f"cublas{name.capitalize()}_v2"
             setattr(self, symbol, function(types, getattr(bindings, name)))
+            far = ctypes.c_longlong
+            types = (*[pointer], *[integer] * 5, *[pointer] * 2, integer, far, pointer, integer, far)
+            types += *[pointer] * 2, integer, far, integer
+            symbol = f"cublas{name.capitalize()}StridedBatched"
+            setattr(self, symbol, function(types, getattr(bindings, f"{name}_strided_batched")))
         typed = pointer, integer, integer
         types = (*[pointer], *[integer] * 5, pointer, *typed, *typed, pointer, *typed, integer, integer)
         self.cublasGemmEx = function(types, bindings.gemm_ex)
@@ -212,6 +265,10 @@ def test_the_library_itself(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None
         function = accelerate(product)
         assert np.array_equal(function(x, y), x @ y) and made.mode == 0
         assert [DTYPES.get(name, "f2") for name in made.asked] == [dtype]
+        if dtype in DTYPES.values():
+            stack = np.stack([x, x + 1])
+            assert np.array_equal(function(stack, y), stack @ y)
+            assert np.array_equal(function(stack, np.stack([y, y])), stack @ y) and made.asked[-1].endswith("gemm 2")
         loaded.status = 13
         assert np.array_equal(function(x, y), x @ y)  # by kernels from now on
 
