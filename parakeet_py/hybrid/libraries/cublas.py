@@ -178,4 +178,4 @@ def operand_of(matrix: Any) -> Operand | None:
 
 
 def _itemsize(matrix: Any) -> int:
-    return np.dtype(matrix.dtype).itemsize
+    return int(np.dtype(matrix.dtype).itemsize)
