@@ -22,9 +22,11 @@ from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.ptx.kernels import slices
 from parakeet_py.ptx.kernels.atomics import call
+from parakeet_py.ptx.kernels.tensor_core_cost import GROUP, by_groups, by_warps
 from parakeet_py.typed_ir.ir import dtype_of
 
 GROUPED = ir.WarpTile(4, 4, 32)  # of float16: what groups of four warps multiply
+_WARPS = 8  # of a block; one alone on its multiprocessor is the worst for groups
 _LINES = 8  # that `wgmma` takes for one piece of a matrix
 _FOUR = "{i32, i32, i32, i32}"
 
@@ -65,10 +67,13 @@ def uses_tensor_cores(host: HostInfo, statement: ir.Statement) -> bool:
 
 
 def multiplies_in_groups(host: HostInfo, statement: ir.Statement) -> bool:
-    """Whether a statement is a product of four warps together, on this GPU."""
+    """Whether a statement is a product of four warps together, on this GPU, as that is estimated to take less time."""
     if not isinstance(statement, ir.WarpProduct) or host.cpu != "sm_90a":
         return False
-    return statement.tile == GROUPED and dtype_of(statement.left.array) == "float16"
+    tile = statement.tile
+    if tile != GROUPED or dtype_of(statement.left.array) != "float16":
+        return False
+    return by_groups(tile, _WARPS, _WARPS // GROUP) < by_warps(tile, _WARPS)
 
 
 def _group_product(scope: Scope, product: ir.WarpProduct) -> None:

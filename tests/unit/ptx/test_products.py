@@ -16,6 +16,9 @@ from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.team import team_of
 from parakeet_py.hybrid.execute.execution import execute
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
+from parakeet_py.imp.ir import WarpTile
+from parakeet_py.ptx.kernels import tensor_core_cost
+from parakeet_py.ptx.kernels.warp_products import GROUPED
 from parakeet_py.ptx.skeletons import tensor_core_products, tiled_products
 from tests.ptxas import NVDISASM, PTXAS, assembled, instructions
 
@@ -292,3 +295,11 @@ def test_resources_of_batches(dtype: str, tmp_path: Path) -> None:
         found = [used for name, used in resources.items() if "matmul_batch" in name]
         assert len(found) == (2 if dtype == "f4" else 1)
         assert all(spilled <= 16 and used <= 128 for spilled, used in found), found
+
+
+def test_groups_of_warps_where_they_take_less() -> None:
+    """By estimate: large tiles, but not small ones, for which groups would wait."""
+    small = WarpTile(1, 1, 16)
+    for resident in (2, 4):
+        assert tensor_core_cost.by_groups(GROUPED, 8, resident) < tensor_core_cost.by_warps(GROUPED, 8)
+    assert tensor_core_cost.by_groups(small, 8, 2) > tensor_core_cost.by_warps(small, 8)
