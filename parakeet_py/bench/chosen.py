@@ -54,6 +54,8 @@ class ModelDevice:
         self.name, self.speed, self.clock = name, speed, clock
         self._next, self._free = next(_addresses), 0.0
         self._small: dict[int, bytes] = {}
+        self._told: float | None = None
+        self._known: dict[tuple[Any, str, int], float] = {}  # seconds of a launch, for one that a schedule repeats
 
     def now(self) -> float:
         """The time, of the host and of this device."""
@@ -61,7 +63,7 @@ class ModelDevice:
 
     def told(self, operations: float) -> None:
         """What is launched next takes so many operations."""
-        self._takes(operations / self.speed.operations)
+        self._told = (self._told or 0.0) + operations / self.speed.operations
 
     def _takes(self, seconds: float) -> None:
         self._free = max(self._free, self.now()) + seconds
@@ -99,7 +101,10 @@ class ModelDevice:
         return ptx
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
-        self._takes(self.speed.start)
+        launch = module, kernel, blocks
+        if self._told is not None:
+            self._known[launch], self._told = self._told, None
+        self._takes(self.speed.start + self._known.get(launch, 0.0))
 
     def synchronize(self) -> None:
         self.clock.wait(self._free)
@@ -251,11 +256,11 @@ def table(found: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def into(page: str, text: str) -> str:
+def into(page: str, text: str, begin: str = BEGIN, end: str = END) -> str:
     """A page with a table between its marks."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
 def _time(seconds: float) -> str:

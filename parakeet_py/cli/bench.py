@@ -1,4 +1,4 @@
-"""`parakeet bench`, `parakeet bench-gpu`, `parakeet chosen`: measurements."""
+"""`parakeet bench`, `parakeet bench-gpu`, `parakeet chosen`, `parakeet scaling`: measurements."""
 
 from __future__ import annotations
 
@@ -288,3 +288,19 @@ def chosen(
         typer.echo(table(found))
     else:
         write.write_text(into(write.read_text(), table(found)))
+
+
+@app.command()
+def scaling(
+    only: Annotated[str, typer.Argument(help="The beginning of a name: relaxation, elementwise, row_sums.")] = "",
+    write: Annotated[Path | None, typer.Option(help="Put the table into this page, between its marks.")] = None,
+) -> None:
+    """The same work for each of 1, 2, 4 and 8 devices of set speed, with the host's own time."""
+    from parakeet_py.bench.chosen import into
+    from parakeet_py.bench.scaling import BEGIN, END, rows, table
+
+    found = table([*rows(only=only)])
+    if write is None:
+        typer.echo(found)
+    else:
+        write.write_text(into(write.read_text(), found, BEGIN, END))

@@ -3,8 +3,9 @@
 
 Both are bounded by tensor cores and by what is read of shared memory at the same time. By `mma.sync` warps read
 fragments into registers, each its own, so that blocks read their slices several times; tensor cores reach some 60 % of
-their rate ("Benchmarking and Dissecting the Nvidia Hopper GPU Architecture", Luo et al., 2024). By `wgmma` they read shared
-memory themselves, but the group waits for them once a slice, which others hide as long as they have enough to do.
+their rate ("Benchmarking and Dissecting the Nvidia Hopper GPU Architecture", Luo et al., 2024). By `wgmma` they read
+shared memory themselves, but the group waits for them once a slice, which others hide as long as they have enough to
+do.
 
 These are estimates: no GPU has been measured.
 """
