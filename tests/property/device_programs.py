@@ -41,15 +41,23 @@ class State:
 
 
 class Holder:
-    """Any object with attributes."""
+    """Any object with attributes, and methods that change them."""
 
     z: Any
+
+    def step(self, x: Any) -> Any:
+        self.z = self.z * 0.5 + x
+        return self.z
+
+    def grow(self, by: Any = 1.0) -> None:
+        self.z[0] += by
 
 
 HOLDER = Holder()
 NAMES = ("a", "b", "d['w']", "d['b']", "p.x", "p.y", "l[0]", "l[-1]", "t.u", "t[1]", "G", "c", "holder.z")
 VIEWS = ("[1:]", "[:-1]", "[::2]", "[::-1]", "[2:-2]", "[:3]")
 TARGETS = ("[1:-1]", "[::2]", "[:]", "[k:]", "[:2]")
+MORE_FORMS = 10**6  # the first seed that draws all statements
 EXCEPTIONS = ("ValueError('no')", "KeyError('key')", "ArithmeticError")
 
 
@@ -58,6 +66,7 @@ class Maker:
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
+        self.forms = 31 if seed < MORE_FORMS else 38  # earlier seeds make what they have made
         self.lines: list[str] = []
         self.locals: list[str] = []
         self.globals = ["G"] if self.draw.randrange(3) == 0 else []
@@ -98,7 +107,7 @@ class Maker:
 
     def statement(self, indent: str, depth: int) -> None:
         draw, put = self.draw, self.lines.append
-        match draw.randrange(31):
+        match draw.randrange(self.forms):
             case 0 | 1:
                 put(f"{indent}{self.name()}{(target := draw.choice(TARGETS))} = {self.whole()}{target}")
             case 2:
@@ -169,6 +178,23 @@ class Maker:
                 put(f"{indent}{fresh} = {self.name()}{draw.choice(('[:]', '[::-1]', '[::-1]'))}")
                 if not indent[8:]:
                     self.locals.append(fresh)
+            case 31:
+                put(f"{indent}holder.step({self.whole()})")
+            case 32:
+                put(f"{indent}holder.grow({draw.choice(('', 'k', 'by=' + self.number()))})")
+            case 33:
+                put(f"{indent}{self.name()}[:] = holder.step({self.name()})")
+            case 34:
+                put(f"{indent}if {self.number()} > {draw.choice(('0', '3'))}: return {self.result()}")
+            case 35 if depth < 2:
+                put(f"{indent}while k < {draw.choice(('3', '4'))}:")
+                put(f"{indent}    k += 1")
+                self.statement(indent + "    ", depth + 1)
+            case 36:
+                put(f"{indent}d['step'] = lambda x: x * {self.name()}")
+                put(f"{indent}{self.name()}[:] = d.pop('step')({self.whole()})")
+            case 37:
+                put(f"{indent}total = total + sum([one.sum() for one in d.values() if isinstance(one, type(a))])")
             case 19:
                 put(f"{indent}change({self.name()}, {self.whole()})")
             case _:
