@@ -13,7 +13,7 @@ As for a Map, a body with checks is run twice, first for its checks alone: a sca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_complex, is_float
 from parakeet_py.imp.lower.builder import Lowering
@@ -37,6 +37,13 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
     axes = axes_of(op.indices, lo.operands(op.extents))
     target = lo.array(op.target)
 
+    def alone(write: Callable[[], None]) -> None:
+        """Loops that one thread runs are a region of their own, as they are worth optimising (`host_loops`)."""
+        if axes:
+            lo.region(ONE, ONE, ONE, lambda low, high: write(), order_of(lo, axes), "scatter")
+        else:
+            write()
+
     def write(storing: bool) -> None:
         hidden = lo.hidden is not None and not lo.hidden(op.target)
         if not storing and axes:
@@ -46,9 +53,10 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
         elif _privatised(lo, op, axes, found) and not hidden:
             _blocks(lo, op, axes, found, target)
         elif hidden or not _apart(lo, found, axes):
-            nest(lo, axes, lambda: _update(lo, op, None if hidden else target), "serial")
+            alone(lambda: nest(lo, axes, lambda: _update(lo, op, None if hidden else target), "serial"))
         else:
-            nest(lo, axes[:-1], lambda: _batches(lo, op, axes[-1], ZERO, axes[-1].extent, target), "serial")
+            last = axes[-1]
+            alone(lambda: nest(lo, axes[:-1], lambda: _batches(lo, op, last, ZERO, last.extent, target), "serial"))
 
     check_then_store(lo, found, write, stores=True)
 

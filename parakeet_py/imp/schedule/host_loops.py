@@ -2,17 +2,19 @@
 
 What starts regions, calls BLAS, allocates and hands results over is long in long functions, and runs once for work that
 takes far longer. LLVM's passes over it take as long as those over the regions, and gain nothing. A loop is worth them
-if nothing of that sort is in it, or only on a condition: there it is the work itself. Not counted are loops with `few`
-iterations, and small constant numbers of them.
+if nothing of that sort is in it, or only in some of its iterations: there it is the work itself. Not counted are loops
+with `few` iterations, and small constant numbers of them.
 """
 
 from __future__ import annotations
 
 from parakeet_py.imp.ir import (
     Block,
+    Break,
     Call,
     For,
     Function,
+    If,
     Let,
     Matmul,
     Opaque,
@@ -54,9 +56,27 @@ def _is_loop(statement: Statement) -> bool:
 
 
 def _starts(loop: Statement) -> bool:
-    """Is something started in all iterations?"""
-    always = [one for block in blocks_of(loop) for one in block.statements]
-    return any(isinstance(one, _STARTS) or (_is_loop(one) and _starts(one)) for one in always)
+    """Is something started in all iterations, but perhaps those that end the loop?"""
+    body = [one for block in blocks_of(loop) for one in block.statements]
+    read = {one.out: one.rhs.cell for one in body if isinstance(one, Let) and isinstance(one.rhs, Read)}
+    ends = {read.get(one.condition) for one in body if isinstance(one, If) and _breaks(one.then)}  # type: ignore[arg-type]
+
+    def goes_on(block: Block) -> bool:
+        """Does the loop go on after a branch? The cells that end it are False then."""
+        wrong = [one for one in block.statements if isinstance(one, Write) and one.cell in ends]
+        return not _breaks(block) and all(isinstance(one.value, Const) and one.value.value is False for one in wrong)
+
+    def begins(one: Statement) -> bool:
+        if isinstance(one, If):
+            left = [block for block in (one.then, one.orelse) if goes_on(block)]
+            return bool(left) and all(any(map(begins, block.statements)) for block in left)
+        return isinstance(one, _STARTS) or (_is_loop(one) and _starts(one))
+
+    return any(map(begins, body))
+
+
+def _breaks(block: Block) -> bool:
+    return any(isinstance(one, Break) for one in block.statements)
 
 
 def _is_few(loop: Statement) -> bool:

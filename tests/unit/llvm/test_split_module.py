@@ -102,6 +102,15 @@ def searches(x: Any, k: Any) -> Any:
     return stages(x, k), -1
 
 
+def repeats(x: Any, k: Any) -> Any:
+    """Starts regions in all iterations but the last one."""
+    for i in range(len(k)):
+        if x[0, 0] > 1e6:
+            break
+        x = x * k[i] + x.mean(axis=0)
+    return x
+
+
 def test_a_function_that_starts_regions_is_a_module_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
     text = text_of(stages, *arguments())
     for most in (1, 3):
@@ -116,7 +125,7 @@ def test_a_function_that_starts_regions_is_a_module_without_them(monkeypatch: py
 
 def test_which_functions_only_start_regions() -> None:
     args = arguments()
-    for function, only in ((stages, True), (searches, False)):
+    for function, only in ((stages, True), (searches, False), (repeats, True)):
         assert starts_only(compile_call(function, args, Knowledge(), config.current()).imp) == only  # type: ignore[arg-type]
 
 
