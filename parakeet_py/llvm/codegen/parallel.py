@@ -19,6 +19,7 @@ import numpy as np
 
 from parakeet_py.base.types import Array
 from parakeet_py.imp import ir
+from parakeet_py.imp.schedule.loop_order import is_dear
 from parakeet_py.llvm.codegen.access_checks import check_zones
 from parakeet_py.llvm.codegen.arrays import unit_axis
 from parakeet_py.llvm.codegen.builder import FunctionText, global_name, is_literal
@@ -27,6 +28,7 @@ from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.typed_ir.ir import Const, Load, Prim, Var
 
 WORTH_SHARING = 40_000  # scalar operations below which waking other threads costs more than it gains
+IN_VECTORS = 150_000  # the same where they are done on vectors of 8-byte elements
 
 
 def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, ir.Block], None]) -> None:
@@ -35,11 +37,11 @@ def emit_region(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, 
     extent, grain, work = (scope.scalar(operand) for operand in (region.extent, region.grain, region.work))
     ready = _ready_region(scope, region)
     if ready is not None:
-        _start(scope, *ready, (extent, grain, work), may_fail=False)
+        _start(scope, *ready, (extent, grain, work), WORTH_SHARING, may_fail=False)
         return
     name, inner = _define(scope, region, emit_block)
     may_fail = f.module.checks is not None or inner.polled or _may_fail(region.body)
-    _start(scope, name, scope.fill_frame(inner), (extent, grain, work), may_fail)
+    _start(scope, name, scope.fill_frame(inner), (extent, grain, work), _worth_sharing(region.body), may_fail)
 
 
 def _define(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, ir.Block], None]) -> tuple[str, Scope]:
@@ -62,17 +64,17 @@ def _define(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, ir.B
     return unit.module.define(inner.f, signature, f"noinline {unit.attributes(inner.f)}", new_name), inner
 
 
-def _start(scope: Scope, name: str, frame: str, sizes: tuple[str, str, str], may_fail: bool) -> None:
-    """Run a region over its extent, here or on several threads."""
+def _start(scope: Scope, name: str, frame: str, sizes: tuple[str, str, str], worth: int, may_fail: bool) -> None:
+    """Run a region over its extent, here or, if there is as much to do as is `worth` it, on several threads."""
     f, (extent, grain, work) = scope.f, sizes
     alone_call = f"call void {name}(ptr %ctx, ptr {frame}, i64 0, i64 {extent})"
-    if is_literal(extent) and is_literal(work) and int(extent) < _least(int(work)):
+    if is_literal(extent) and is_literal(work) and int(extent) < _least(int(work), worth):
         f.effect(alone_call)
         if may_fail:
             _leave_if_failed(scope)
         return
     share, alone, end = f.label("share"), f.label("alone"), f.label("end")
-    f.branch_if(_worth_sharing(f, extent, work), share, alone)
+    f.branch_if(_is_enough(f, extent, work, worth), share, alone)
     f.begin(alone)
     f.effect(alone_call)
     f.branch(end)
@@ -97,17 +99,37 @@ def _leave_if_failed(scope: Scope) -> None:
     scope.leave_if(f.binary("icmp ne", "i64", status, "0"), [scope.leave(narrow)])
 
 
-def _worth_sharing(f: FunctionText, extent: str, work: str) -> str:
+def _is_enough(f: FunctionText, extent: str, work: str, worth: int) -> str:
     if is_literal(work):
-        return f.binary("icmp sge", "i64", extent, str(_least(int(work))))
+        return f.binary("icmp sge", "i64", extent, str(_least(int(work), worth)))
     some = f.intrinsic("smax", "i64", work, "1")
-    rounded = f.binary("udiv", "i64", f.binary("add", "i64", some, str(WORTH_SHARING - 1)), some)
+    rounded = f.binary("udiv", "i64", f.binary("add", "i64", some, str(worth - 1)), some)
     return f.binary("icmp sge", "i64", extent, rounded)
 
 
-def _least(work: int) -> int:
+def _least(work: int, worth: int) -> int:
     """The extent from which on a region is worth sharing."""
-    return -(-WORTH_SHARING // max(work, 1))
+    return -(-worth // max(work, 1))
+
+
+def _worth_sharing(body: ir.Block) -> int:
+    """The scalar operations from which on a region is worth sharing: more where vectors of them are done at once, by a
+    few instructions."""
+    bytes_ = 0
+    for one in ir.walk(body):
+        match one:
+            case ir.Let(rhs=Prim(name=name)) if is_dear(name):
+                return WORTH_SHARING
+            case ir.While(few=False) | ir.For(kind="serial" | "independent") if not _has_loop(one):
+                return WORTH_SHARING
+            case ir.Let(rhs=Load(array, _)) | ir.Store(array, _):
+                bytes_ = max(bytes_, np.dtype(_dtype(array)).itemsize)
+    return IN_VECTORS * 8 // max(bytes_, 2) if _has_loop(body) else WORTH_SHARING
+
+
+def _has_loop(within: ir.Block | ir.Statement) -> bool:
+    blocks = (within,) if isinstance(within, ir.Block) else ir.blocks_of(within)
+    return any(isinstance(one, ir.For | ir.While) for block in blocks for one in ir.walk(block))
 
 
 def _may_fail(body: ir.Block) -> bool:
