@@ -138,7 +138,7 @@ def test_the_scalar_passes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -
         return make(text, **effort)
 
     monkeypatch.setattr(compiler, "compile_ir", made)
-    with config.options(cache=False, threads=1, tiers=False):
+    with config.options(cache=False, threads=1, tiers=False, check=1):
         for function, scalar in ((stages, [True, False]), (searches, [False])):
             efforts.clear()
             given = accelerate(function)(*arguments())
