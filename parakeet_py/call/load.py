@@ -22,6 +22,7 @@ from parakeet_py.llvm.runtime.call_context import INTERRUPTED, OPAQUE_RAISED, OU
 from parakeet_py.llvm.safety.faults import FAULT, FAULTS
 from parakeet_py.signature import patches
 from parakeet_py.signature.attribute_sources import (
+    FIELDS,
     KEYS,
     SIZE,
     are_apart,
@@ -192,7 +193,7 @@ def _chosen_spec(source: Source, value: Any, facts: Facts) -> Spec | None:
     """The spec of a hidden argument, where that is not the one of its value."""
     if is_argument(source):
         return ObjectSpec(type(value), True)
-    known = source in facts.values or source[0] == "apart" or source[-1] in (KEYS, SIZE)
+    known = source in facts.values or source[0] == "apart" or source[-1] in (KEYS, SIZE, FIELDS)
     if known and can_be_static(value):
         return static_spec(value)
     if type(value) is not list:

@@ -14,7 +14,7 @@ state of one of NumPy's random generators.
 
 So are the fields of arrays of records (of a structured dtype): `p["x"]` is an array over the memory of `p`, its
 *column* (`column_name`). `RECORDS` names an array with the shape and strides of the records themselves, whose elements
-nothing reads.
+nothing reads, `FIELDS` the tuple of the names of all fields.
 
 Times, arrays and scalars of datetime64 or timedelta64, are int64 underneath: `times_name` names the array over the
 same memory, or the number, of one whose dtype this is.
@@ -73,7 +73,7 @@ def is_item(name: str) -> bool:
     return name.startswith("[")
 
 
-RECORDS = "{"
+RECORDS, FIELDS = "{", "}"
 
 
 def column_name(field: str) -> str:
@@ -160,13 +160,15 @@ def read_of_instances(value: Any, name: str) -> Any:
 
 def is_derived(name: object) -> bool:
     """Is this the name of something that is made of a value: a column, what a time is, something of instances?"""
-    return is_column(name) or is_of_instances(name) or is_of_times(name)
+    return is_column(name) or name == FIELDS or is_of_instances(name) or is_of_times(name)
 
 
 def getter_of(name: str) -> Callable[[Any], Any]:
     """What gives a column, or the array of `RECORDS`, or something of a list of instances."""
     if name == COUNT:
         return len
+    if name == FIELDS:
+        return _names_of_fields
     if name == OF_ONE_CLASS:
         return _class_of_items
     if name == ARE_APART:
@@ -245,6 +247,13 @@ def _class_of_items(items: list[Any]) -> Any:
 
 def _places(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray(records).getfield(np.uint8)
+
+
+def _names_of_fields(records: np.ndarray[Any, Any]) -> tuple[str, ...]:
+    names: tuple[str, ...] | None = records.dtype.names if isinstance(records, np.ndarray) else None
+    if names is None:
+        raise AttributeError(FIELDS)
+    return names
 
 
 def read_column(value: Any, name: str) -> Any:
@@ -363,6 +372,9 @@ def read_field(value: Any, names: tuple[str, ...]) -> Any:
             continue
         if is_column(name):
             value = read_column(value, name)
+            continue
+        if name == FIELDS:
+            value = _names_of_fields(value)
             continue
         if is_of_instances(name):
             value = read_of_instances(value, name)

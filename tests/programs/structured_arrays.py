@@ -186,3 +186,84 @@ def selected_by_lists(p):
 def several_fields(p):
     q = p[["a", "b"]]
     return q["a"] + q["b"]
+
+
+SCALARS = [("a", "f8"), ("b", "i4"), ("c", "?"), ("d", "c8")]
+OF_SCALARS = [records(6, SCALARS), records(6, SCALARS, align=True), records(0, SCALARS), records(5, SCALARS, step=-2)]
+
+
+@program([*OF_SCALARS, records(6)])
+def rows_unpacked(p):
+    total, some = 0.0, []
+    for a, b, *_ in p:
+        total += a * b
+    for i in range(len(p)):
+        a, b, *_ = p[i]
+        some.append(b + a)
+    return total, some
+
+
+@program(EACH)
+def rows_with_arrays_unpacked(p):
+    total = 0.0
+    for place, (a, b, v) in enumerate(p[::-1]):
+        total += a * b + v[place % 3]
+    return total
+
+
+@program(
+    [*OF_SCALARS, raising(ValueError, *records(3, SCALARS, writeable=False).make()[0])], mutates=(0,), message=True
+)
+def rows_assigned(p):
+    n = len(p)
+    for i in range(1, n):
+        p[i] = p[i - 1]
+    for i in range(n // 2):
+        p[i] = (i * 1.5, i, i > 1, 2j * i)
+        row = p[i]
+        p[n - 1 - i] = row
+        p[i]["a"] = 9.0
+        row["b"] = 5
+    for i in range(n // 2):
+        p[i], p[-1 - i] = p[-1 - i], p[i]
+    if n:
+        p[0] = (1, 2.75, 3, 4)
+
+
+@program([records(6, SCALARS)], fell_back=None, opaque=None)
+def rows_of_another_length(p):
+    try:
+        a, _b, _c = p[2]
+    except ValueError as error:
+        return str(error)
+    return a
+
+
+@program([records(6), records(6, UNION)], mutates=(0,), fell_back=None, opaque=None)
+def rows_with_arrays_assigned(p):
+    for i in range(1, len(p)):
+        p[i] = p[i - 1]
+
+
+def beside(dtype):
+    return lambda: tuple(records(6, one).make()[0][0] for one in (SCALARS, dtype))
+
+
+@program([beside([("b", "f4"), ("a", "i8"), ("c", "?"), ("d", "c8")]), beside([(name, "f4") for name in "abcd"])],
+         mutates=(0,), fell_back=None, opaque=None)  # fmt: skip
+def rows_of_another_array(p, q):
+    for i in range(len(p)):
+        p[i] = q[-1 - i]
+
+
+SMALL = [("a", "i1"), ("b", "u1")]
+
+
+@program([records(6, SCALARS), Case(lambda: records(2, SMALL).make()[0], raises=OverflowError)],
+         mutates=(0,), fell_back=None, opaque=None)  # fmt: skip
+def rows_that_do_not_fit(p):
+    for i in range(len(p)):
+        if len(p) == 2:
+            p[i] = (3, 300)
+        else:
+            p[i] = (True, -1, 0, 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
-from parakeet_py.signature.attribute_sources import RECORDS, column_name, is_column
+from parakeet_py.signature.attribute_sources import FIELDS, RECORDS, column_name, is_column
 from parakeet_py.signature.specs import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
@@ -112,10 +112,53 @@ def set_item(s: Context, value: Value, index: Value, new: Value) -> bool:
     if isinstance(value, RecordV) and (found is None or value.copied is not None):
         raise s.unsupported(UNUSUAL_ARRAY)
     if found is None:
-        return False
+        return _set_record(s, value, index, new)
     if not (isinstance(new, ArrayV) and new.var is found.var):  # else `p["x"] += 1` has changed it in place
         indexing.write(s, found, places, new)
     return True
+
+
+def _set_record(s: Context, value: Value, index: Value, new: Value) -> bool:
+    """value[index] = new, of one record, with those of another or a tuple; False if it is none."""
+    if not isinstance(value, ObjectV) or not _is_basic(index) or not isinstance(new, RecordV | TupleV):
+        return False
+    names, place = _names_of(s, value), subscript(s, value, index)
+    if names is None or not isinstance(place, RecordV) or shape_of(s, place) is not None:
+        return False
+    items = new.items if isinstance(new, TupleV) and new.kind == "tuple" else None
+    if isinstance(new, RecordV) and not new.of_list and _names_of(s, new.records) == names:
+        items = fields_of(s, new)
+    columns = [_column(s, value, Static(name)) for name in names]
+    if items is None or len(items) != len(names) or not all(isinstance(item, ScalarV) for item in items):
+        raise s.unsupported(UNUSUAL_ARRAY)
+    for column, item in zip(columns, items, strict=True):
+        if column is None:
+            raise s.unsupported(UNUSUAL_ARRAY)
+        indexing.write(s, column, place.index, item)
+    return True
+
+
+def fields_of(s: Context, value: RecordV) -> tuple[Value, ...] | None:
+    """What one record holds, in the order of its fields; None of several records."""
+    names = None if value.of_list else _names_of(s, value.records)
+    if names is None or shape_of(s, value) is not None:
+        return None
+    found = [subscript(s, value, Static(name)) for name in names]
+    return tuple(one for one in found if one is not None)
+
+
+def _names_of(s: Context, records: Value) -> tuple[str, ...] | None:
+    """The names of the fields of an array of records that are columns."""
+    source = source_of(s, records)
+    if source is None:
+        return None
+    whole = (*source, FIELDS)
+    value = s.taken(whole) if source[0] == "field" and len(source) == 2 else s.hidden_value(whole)
+    try:
+        names = known(value)
+    except Unknown:
+        return None
+    return names if type(names) is tuple else None
 
 
 def attribute(s: Context, value: Value, name: str) -> Value | None:

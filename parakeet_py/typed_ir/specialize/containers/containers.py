@@ -172,6 +172,8 @@ def unpack(s: Context, op: ssa.Unpack) -> list[Value]:
     wanted = op.before + op.after
     if isinstance(value, ObjectV):
         value = named_tuples.named_fields(s, value) or value
+    if isinstance(value, RecordV) and (fields := record_arrays.fields_of(s, value)) is not None:
+        value = TupleV(fields)
     array = array_of(value)
     if array is not None and array.rank > 0 and iterables.static_items(value) is None and not op.star:
         extent, expected = array.extents[0], ir.Const(wanted, PYINT)
