@@ -155,6 +155,8 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
         return [ItemsOfLists(long=True)]  # Python may do what compiled code cannot, with the lists themselves
     if walk.facts.known.texts:
         return [ValuesOfStrings()]
+    if short := instance_columns.short_lists(walk.arguments.signature):
+        return [WholeList(place) for place in short]
     return [KnownValue(place) for place, spec in enumerate(params) if isinstance(spec, FunctionSpec)]
 
 

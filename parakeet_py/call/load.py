@@ -27,6 +27,7 @@ from parakeet_py.signature.attribute_sources import (
     SIZE,
     are_apart,
     class_named,
+    is_of_instances,
     of_arguments,
     read_field,
     read_method,
@@ -200,6 +201,8 @@ def _chosen_spec(source: Source, value: Any, facts: Facts) -> Spec | None:
         return None
     if source in facts.whole:
         return ObjectSpec(list, True)
+    if is_of_instances(source[-1]):
+        return list_spec(value)
     return list_spec(value) if facts.long_lists and len(value) > MAX_ITEMS else None
 
 

@@ -117,7 +117,7 @@ def read_times(value: Any, name: str) -> Any:
 
 OF_ONE_CLASS = "|"
 COUNT = "|#"
-MANY = 32  # instances; of no more than these each is known by itself
+MANY = 4  # instances or strings that a list has at least, but one
 
 
 AS_FLOATS, ARE_INTS, IS_ASSIGNED = "=", "?", "!"

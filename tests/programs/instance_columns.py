@@ -430,3 +430,23 @@ def list_in_an_attribute_assigned(cloud):
         for p in cloud.particles:
             p.x += k
     return cloud.particles[2].x
+
+
+def few(*counts):
+    return [lambda count=count: (many(Body, count), 3) for count in counts]
+
+
+@program(few(5, 12, 5, 3, 40, 12), mutates=(), fell_back=None, opaque=None)
+def few_bodies(ps, n):
+    for _ in range(n):
+        for i in range(len(ps)):
+            p = ps[i]
+            for j in range(i + 1, len(ps)):
+                q = ps[j]
+                d = p.x - q.x
+                force = d / (abs(d * d * d) + 1.0)
+                p.y -= force * q.charge * 0.1
+                q.y += force * p.charge * 0.1
+        for p in ps:
+            p.x += p.y * 0.1
+    return sum(p.x for p in ps)

@@ -28,12 +28,14 @@ from parakeet_py.signature.attribute_sources import (
     AS_FLOATS,
     COUNT,
     IS_ASSIGNED,
+    MANY,
     OF_ONE_CLASS,
     TEXT_ENDS,
     attribute_column,
     has_method,
     holds_plainly,
     in_class,
+    is_plain,
 )
 from parakeet_py.signature.facts import ObjectsInList, Place, place_of
 from parakeet_py.signature.specs import FunctionSpec, ObjectSpec, Signature, Source, Spec, StaticSpec, TupleSpec
@@ -80,6 +82,20 @@ def source_of(s: Context, value: Value) -> Source | None:
 def lists(signature: Signature) -> list[Place]:
     """The lists whose items are read so, those of `text_columns` too."""
     return [place_of(one.source[:-1]) for one in signature.hidden if one.source[-1] in (OF_ONE_CLASS, TEXT_ENDS)]
+
+
+def short_lists(signature: Signature) -> list[Place]:
+    """The lists whose items are known one by one and could be read so."""
+    specs: list[tuple[Place, Spec]] = [*enumerate(signature.params)]
+    specs += [(place_of(one.source), one.spec) for one in signature.hidden if one.source[0] == "field"]
+    return [place for place, spec in specs if _is_short_list(spec)]
+
+
+def _is_short_list(spec: Spec) -> bool:
+    if not isinstance(spec, TupleSpec) or spec.kind != "list" or len(spec.items) <= MANY:
+        return False
+    kinds = {item.type for item in spec.items if isinstance(item, ObjectSpec)}
+    return all(isinstance(item, ObjectSpec) for item in spec.items) and len(kinds) == 1 and is_plain(*kinds)
 
 
 def must_hold(s: Context, impure: bool) -> None:
