@@ -56,9 +56,10 @@ def _class_is_of_dask(kind: Any) -> bool:
 @functools.lru_cache(maxsize=128)
 def _library_with_both(kind: Hashable) -> str:
     """The library of a class of arrays that may be on the host, too; "" of others."""
-    root = str(getattr(kind, "__module__", "")).partition(".")[0]
+    roots = [str(getattr(base, "__module__", "")).partition(".")[0] for base in getattr(kind, "__mro__", (kind,))]
+    known = next((root for root in roots if root in _WITHOUT_OWN_DRIVER), "")
     on_devices_alone = hasattr(kind, "__cuda_array_interface__") or not hasattr(kind, "__dlpack_device__")
-    return root if root in _WITHOUT_OWN_DRIVER or not on_devices_alone else ""
+    return known or ("" if on_devices_alone else roots[0])
 
 
 @functools.lru_cache(maxsize=128)

@@ -437,10 +437,12 @@ def test_arrays_of_libraries_with_both(monkeypatch: pytest.MonkeyPatch, driver: 
     for module, own in (
         ("torch", {"is_cpu": property(lambda self: not self.there), "__cuda_array_interface__": property(len)}),
         ("jaxlib", {}),
+        ("mine", {"__cuda_array_interface__": property(len), "is_cpu": property(lambda self: not self.there)}),
         ("other", {}),
     ):
         said = {"__dlpack_device__": lambda self: (2 if self.there else 1, 0), "__module__": module}
-        kind = type("Tensor", (), {"there": False, **said, **own})
+        base = type("Tensor", (), {"__module__": "torch"}) if module == "mine" else object
+        kind = type("Tensor", (base,), {"there": False, **said, **own})
         here, there = kind(), kind()
         there.there = True
         always = not driver and module != "other"
