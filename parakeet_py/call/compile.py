@@ -61,6 +61,7 @@ from parakeet_py.signature.facts import (
     WholeList,
 )
 from parakeet_py.signature.positional import parameter_names
+from parakeet_py.signature.results import sets_attributes
 from parakeet_py.signature.specs import (
     MAX_ITEMS,
     FunctionSpec,
@@ -420,7 +421,7 @@ def _warns(compiled: Compiled) -> bool:
     from parakeet_py.llvm.runtime.error_state import HAS_FLAGS
 
     done = compiled.specialization
-    shows = done.stored_params or done.opaque_sites or done.guessed or done.assigns
+    shows = done.stored_params or done.opaque_sites or done.guessed or sets_attributes(done.result)
     return HAS_FLAGS and computes(compiled.typed) and not shows
 
 

@@ -246,6 +246,11 @@ def has_known_parts(tree: Result) -> bool:
     return False
 
 
+def sets_attributes(tree: Result) -> bool:
+    """Whether objects get attributes when a result is put together."""
+    return isinstance(tree, ResultTuple) and isinstance(tree.type, SetAttributes | SetColumns)
+
+
 def taken_apart(tree: Result, value: Any) -> dict[int, Any]:
     """The leaves, by index, of a result that Python gives: those in tuples and lists of the tree's form."""
     match tree:

@@ -124,7 +124,7 @@ class Left:
                 choice.way, choice.factor = known
             elif _stays(plan, team, leaves):
                 choice.way, choice.small = NATIVE, True
-            elif plan.config.deterministic and plan.regroups and (plan.stored or plan.hands_back):
+            elif plan.config.deterministic and plan.regroups and plan.shows:
                 choice.way = SHARED
         plan.cpu_factor = choice.factor
         trial = _Trial(choice, args, team, plan, leaves, [native, *_on_devices(team, shared)])
@@ -154,7 +154,7 @@ class _Trial:
     @hidden
     def result(self) -> Any:
         """The result of the call; it may be done several times, if that cannot be observed."""
-        again = not self.plan.stored and not self.plan.hands_back
+        again = not self.plan.shows
         found: dict[int, Any] = {}
         while True:
             way = self._next()

@@ -6,6 +6,7 @@ from types import FunctionType
 from typing import Any, Protocol
 
 from parakeet_py.base.config import Config
+from parakeet_py.signature.results import Result
 from parakeet_py.typed_ir.ir import Function
 
 
@@ -14,6 +15,9 @@ class Specialized(Protocol):
 
     @property
     def stored_params(self) -> frozenset[int]: ...
+
+    @property
+    def result(self) -> Result: ...
 
 
 class Compiled(Protocol):

@@ -22,6 +22,7 @@ from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.part_cost import Rates, Speed, cpu_speed
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.hybrid.residency.windows import spread
+from parakeet_py.signature.results import sets_attributes
 from parakeet_py.typed_ir.ir import Function
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class TeamPlan(HostPlan):
     schedules : who has had which tasks, by what the choice rests on
     cpu_factor : how many times faster the CPU is at this function than is assumed, as `cpu_only_calls` has found out
     regroups : a team sums in another order than the CPU alone
-    hands_back : some operation is left to Python
+    shows : what a call does shows, beside its result: it stores to arguments, sets attributes, or leaves some operation
+        to Python
     identity : what tells the function and its types from others, in this process and the next
     """
 
@@ -57,7 +59,8 @@ class TeamPlan(HostPlan):
         self.cpu_factor = 1.0
         divisions = [division for region in self.regions for division in region.divisions]
         self.regroups = any(one.join in ("combine", "scan") or one.rounds for one in divisions)
-        self.hands_back = any(site < self.first and site not in routines for site in self.opaque_args)
+        hands_back = any(site < self.first and site not in routines for site in self.opaque_args)
+        self.shows = bool(self.stored) or hands_back or sets_attributes(compiled.specialization.result)
         self._typed = compiled.typed
         self._lock = threading.RLock()
         self._made: dict[tuple[str, int, bool], Any] = {}

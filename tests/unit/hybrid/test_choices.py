@@ -90,6 +90,25 @@ def test_the_best_way_has_later_calls(function: Any, best: int) -> None:
     assert calls.left.takes((X,), calls.team) == (best == NATIVE)
 
 
+class Counting:
+    def __init__(self) -> None:
+        self.calls, self.total = 0, 0.0
+
+    def add(self, x: Any) -> Any:
+        self.calls += 1
+        self.total += x.sum()
+        return self.total
+
+
+def test_calls_that_set_attributes_are_made_once() -> None:
+    plain, function = Counting(), accelerate(when="now")(Counting.add)
+    counting = Counting()
+    with options(devices="cpu,emulated*2"):
+        for _ in range(4):
+            assert function(counting, X) == plain.add(X)
+    assert vars(counting) == vars(plain) and not function.fell_back
+
+
 def test_what_is_quick_is_never_shared() -> None:
     calls = Calls(doubled, {NATIVE: 0.9 * cpu_only_calls.LEAST, SHARED: 0.0, DEVICES: 0.0})
     assert calls(X) == NATIVE and calls.taken == [1, 0, 0] and calls.left.takes((X,), calls.team)

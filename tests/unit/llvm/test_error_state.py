@@ -245,6 +245,24 @@ def test_what_shows_is_not_done_twice() -> None:
     assert np.isnan(x[0]) and np.isinf(x[1])
 
 
+class Counting:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def divide(self, x: Any) -> Any:
+        self.calls += 1
+        return 1.0 / x
+
+
+def test_attributes_are_not_set_twice() -> None:
+    counting, divide = Counting(), accelerate(Counting.divide)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for calls in range(1, 4):
+            assert np.isinf(divide(counting, ZEROS)).all() and counting.calls == calls
+    assert not caught and not divide.fell_back
+
+
 @flags
 def test_long_loops_are_not_gone_through() -> None:
     def total(x: Any, n: int) -> Any:
