@@ -270,6 +270,8 @@ def foreign() -> None:
         assert np.array_equal(np.asarray(result), np.arange(1000.0) * 3)
         assert result.__dlpack_device__() == (2, 0)
         result.__dlpack__(stream=stream)  # it waits for us
+    result.__dlpack__(stream=theirs)  # which says by `__cuda_stream__` what it is
+    assert result.to_device("cuda:0", stream=theirs) is result
     assert not refused()
 
 

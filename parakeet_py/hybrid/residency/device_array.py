@@ -139,7 +139,7 @@ class DeviceArray(ArrayMethods):
     def __dlpack__(
         self,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
@@ -154,7 +154,7 @@ class DeviceArray(ArrayMethods):
         if copy:
             return self.copy().__dlpack__(stream=stream, max_version=max_version)
         if stream != -1:
-            device.let_wait(1 if stream is None else stream)
+            device.let_wait(_number_of(stream))
         itemsize = self.dtype.itemsize
         steps = [stride // itemsize for stride in self.strides]
         if any(stride % itemsize for stride in self.strides):
@@ -203,8 +203,24 @@ class DeviceArray(ArrayMethods):
         return made
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """It on other devices; on "cpu", an array of NumPy's."""
-        return np.asarray(self) if device == "cpu" else asdevice(self, device)
+        """It on other devices; on "cpu", an array of NumPy's. A `stream`, by its number or as an object that has
+        `__cuda_stream__`, waits until it is there."""
+        if device == "cpu":
+            return np.asarray(self)
+        found = asdevice(self, device)
+        shown = None if stream is None else found._shown()
+        if shown is not None:
+            shown.let_wait(_number_of(stream))
+        return found
+
+
+def _number_of(stream: Any) -> int:
+    """The number of a stream, as DLPack has it; None is the default one."""
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        _, stream = protocol() if callable(protocol) else protocol  # its version, and the handle
+        stream = int(stream) or 1
+    return 1 if stream is None else int(stream)
 
 
 def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
