@@ -1,6 +1,6 @@
 """What is chosen for a call on the CPU and a device, against the better of the two: `parakeet chosen`.
 
-The CPU's times are measured, on one thread, as CPU time of this process. The device is a `ModelDevice` of set speed: it
+The CPU's times are measured, on one thread, as CPU time of this process; ways take turns, and medians are compared. The device is a `ModelDevice` of set speed: it
 computes nothing, and takes the time that the cost model has for it, in a clock in which the time of the host goes on as
 well: what a call costs the host (regions, parts, copies that are asked for) is measured, too.
 """
@@ -25,6 +25,7 @@ from parakeet_py.hybrid.plan.part_cost import Speed
 SPEED = Speed(operations=2e12, link=2e10, start=1e-5)  # a GPU behind a PCI Express bus of the fifth generation
 BEGIN, END = "<!-- chosen: begin -->", "<!-- chosen: end -->"
 LONG, TURN = 1e-3, 25e-3  # seconds of a call that is a turn by itself, and of several
+MANY = 20_000  # calls of a turn: the first ones, under other settings than those before, go a longer way
 _SMALL = 4096  # bytes that are kept: records of failures
 _addresses = itertools.count(1 << 40, 1 << 36)
 
@@ -226,7 +227,7 @@ def _row(function: Callable[..., Any], size: int, args: tuple[Any, ...], speed: 
         for turn in range(60):
             for name, found in times.items():
                 with options(devices="cpu,emulated" if name == "chosen" else "cpu"):
-                    calls = 1 if turn < 8 or found[-1] > LONG else min(int(TURN / found[-1]), 1000)
+                    calls = 1 if turn < 8 or found[-1] > LONG else min(int(TURN / found[-1]), MANY)
                     start = clock.now()
                     for _ in range(calls):
                         if name == "device":
@@ -239,7 +240,7 @@ def _row(function: Callable[..., Any], size: int, args: tuple[Any, ...], speed: 
         left = work._dispatcher.left.takes(args, both)
         run = None if left else work._dispatcher.compiled_for_normal(args).divided.last_run
         members = {who for region in run.regions for who, _, _ in region.ranges} if run is not None else {0}
-    cpu, by_device, chosen = (min(found[8:]) for found in times.values())
+    cpu, by_device, chosen = (float(np.median(found[8:])) for found in times.values())
     by = " and ".join(["CPU", "device"][one] for one in sorted(members))
     return Row(function.__name__, size, cpu, by_device, chosen, by)
 
