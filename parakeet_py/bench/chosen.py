@@ -1,8 +1,9 @@
 """What is chosen for a call on the CPU and a device, against the better of the two: `parakeet chosen`.
 
-The CPU's times are measured, on one thread, as CPU time of this process; ways take turns, and medians are compared. The device is a `ModelDevice` of set speed: it
-computes nothing, and takes the time that the cost model has for it, in a clock in which the time of the host goes on as
-well: what a call costs the host (regions, parts, copies that are asked for) is measured, too.
+The CPU's times are measured, on one thread, as CPU time of this process; ways take turns, and medians are compared. The
+device is a `ModelDevice` of set speed: it computes nothing, and takes the time that the cost model has for it, in a
+clock in which the time of the host goes on as well: what a call costs the host (regions, parts, copies that are asked
+for) is measured, too.
 """
 
 from __future__ import annotations
