@@ -71,24 +71,27 @@ def in_lanes(lo: Lowering, run: Run) -> Operand | None:
     best = lo.stack_array("best", dtype, run.lanes)
     chunks = lo.stack_array("chunk", number_kind.dtype, run.lanes)
     lane, chunk = lo.index("lane"), lo.index("chunk")
-    met = lo.declare("met", BOOL, Const(False, BOOL)) if is_float(dtype) else None
+    nans = lo.stack_array("nan", dtype, run.lanes) if is_float(dtype) else None
 
     def place(chunk: Operand, lane: Operand) -> Operand:
         return lo.add(lo.minimum(lo.add(run.start, lo.multiply(chunk, lanes)), last), lane)
 
     def key(chunk: Operand) -> Operand:
         lo.alias(run.axis.index, place(chunk, lane))
-        value = lo.lower_block(run.body)[run.found.key]
-        if met is not None:
-            lo.write(met, lo.prim("or", lo.read(met), lo.prim("isnan", value, type_=BOOL), type_=BOOL))
-        return value
+        return lo.lower_block(run.body)[run.found.key]
 
     def begin() -> None:
-        lo.store(best, (lane,), key(ZERO))
+        first = key(ZERO)
+        lo.store(best, (lane,), first)
         lo.store(chunks, (lane,), Const(0, number_kind))
+        if nans is not None:
+            lo.store(nans, (lane,), first)
 
     def step() -> None:
         old, new = lo.load(best, lane), key(chunk)
+        if nans is not None:  # in lanes as well: one flag would be waited for in every chunk
+            nan = lo.prim("isnan", new, type_=BOOL)
+            lo.store(nans, (lane,), lo.prim("select", nan, new, lo.load(nans, lane), type_=kind))
         better = lo.compare("lt" if run.found.name == "minimum" else "gt", new, old)
         number = chunk if number_kind == INT64 else lo.let("chunk", number_kind, Cast(chunk))
         lo.store(best, (lane,), lo.prim("select", better, new, old, type_=kind))
@@ -97,9 +100,16 @@ def in_lanes(lo: Lowering, run: Run) -> Operand | None:
     lo.loop(lane, ZERO, lanes, begin, "vector")
     many = lo.ceil_div(lo.subtract(run.stop, run.start), lanes)
     lo.loop(chunk, ONE, many, lambda: lo.loop(lane, ZERO, lanes, step, "vector"), "serial")
-    if met is None:
+    if nans is None:
         _first_of_best(lo, run, best, chunks, place)
         return None
+    met = lo.declare("met", BOOL, Const(False, BOOL))
+
+    def look() -> None:
+        nan = lo.prim("isnan", lo.load(nans, lane), type_=BOOL)
+        lo.write(met, lo.prim("or", lo.read(met), nan, type_=BOOL))
+
+    lo.loop(lane, ZERO, lanes, look, "vector")
     clear = lo.prim("not", lo.read(met), type_=BOOL)
     lo.when(clear, lambda: _first_of_best(lo, run, best, chunks, place))
     return lo.read(met)
