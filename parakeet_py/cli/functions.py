@@ -50,6 +50,8 @@ def explain(
         _write_page(shown, html, show)
     else:
         typer.echo(str(shown))
+    if not call and getattr(shown, "waits", False):
+        typer.secho("with --call the function is called first, which shows the rest", err=True, fg="yellow")
 
 
 @app.command()

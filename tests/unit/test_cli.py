@@ -258,7 +258,8 @@ class TestExplain:
     def test_calls_first(self, source: Path) -> None:
         source.write_text(SOURCE + "\nimport os.path\n\ndef strange(x):\n    return os.path.getsize('.'), np.sum(x)\n")
         target = f"{source}:strange"
-        assert "not compiled yet" in invoke("explain", target, "--args", "np.ones(10),")[1]
+        output = invoke("explain", target, "--args", "np.ones(10),")[1]
+        assert "not compiled yet" in output and "with --call the function is called first" in output
         code, output = invoke("explain", target, "--args", "np.ones(10),", "--call")
         assert code == 0 and "not compiled yet" not in output and "stat" in output
 

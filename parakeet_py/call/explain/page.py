@@ -8,7 +8,9 @@ occurs.
 
 from __future__ import annotations
 
+import ast
 import itertools
+import textwrap
 import uuid
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -35,6 +37,7 @@ from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 if TYPE_CHECKING:
     from parakeet_py.call.explain.report import Explanation
 
+LONG = 6  # lines of a text at the beginning of a function that are shown
 HUES = 8  # colours of kernels, see page.css
 IN_NOTEBOOKS = ("untyped", "typed", "imp")  # those that do not ask LLVM
 _MEANING = {
@@ -204,12 +207,29 @@ def _class(fate: Fate) -> str:
 
 def _source(function: SourceFunction, names: _Names, kernels: Sequence[str], reasons: Sequence[str]) -> Element:
     coloured = _coloured([line.text for line in function.lines])
-    rows = []
-    for line, text in zip(function.lines, coloured, strict=True):
+    rows, folded = [], _folded([line.text for line in function.lines])
+    for place, (line, text) in enumerate(zip(function.lines, coloured, strict=True)):
+        if place in folded:
+            if place == folded[0]:
+                rows.append(element("li", element("code", f"        … {len(folded)} lines"), class_="folded-text"))
+            continue
         rows.append(_line(line, text, names.of((function.filename, line.number)) or "", kernels, reasons))
     where = f" {function.filename}:{function.lines[0].number}" if rows else f" {function.filename}: no source"
     title = element("h2", element("code", function.name), element("small", where))
     return element("section", title, element("ol", rows, class_="code"), class_="source")
+
+
+def _folded(lines: Sequence[str]) -> range:
+    """The lines of a long text at the beginning of a function that are left out: all but the first."""
+    try:
+        (function,) = ast.parse(textwrap.dedent("\n".join(lines))).body
+    except (SyntaxError, ValueError):
+        return range(0)
+    first = getattr(function, "body", [None])[0]
+    if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and type(first.value.value) is str):
+        return range(0)
+    found = range(first.lineno, first.end_lineno or first.lineno)
+    return found if len(found) > LONG else range(0)
 
 
 def _line(line: SourceLine, text: Child, name: str, kernels: Sequence[str], reasons: Sequence[str]) -> Element:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import options
-from parakeet_py.call.explain.page import _Names
+from parakeet_py.call.explain.page import _folded, _Names
 from parakeet_py.call.explain.report import Explanation
 from parakeet_py.call.explain.source_lines import Fate, SourceFunction, SourceLine
 from tests.helpers import browser
@@ -86,6 +86,13 @@ def test_lines_are_those_of_the_source(page: Element) -> None:
         lines, start = inspect.getsourcelines(function)
         assert [text_of(one.find("code")) for one in code] == [line.rstrip("\n") for line in lines]
         assert [text_of(one.find("a")) for one in code] == [str(start + n) for n in range(len(lines))]
+
+
+def test_long_texts_are_shown_in_part() -> None:
+    short = ["def f(x):", '    """One."""', "    return x"]
+    text = ["@accelerate", "def f(x):", '    """One.', *["    more"] * 20, '    """', "    return x"]
+    assert not _folded(short) and not _folded(["lambda x: x,"]) and not _folded(["    def f(:"])
+    assert _folded([f"    {line}" for line in text]) == range(3, 24)
 
 
 @pytest.mark.parametrize(
