@@ -171,11 +171,33 @@ class BlockTasks:
         self, chunk: Hashable, number: int, place: Place, box: Box, near: frozenset[Hashable], home: Hashable
     ) -> Made | None:
         """A task that makes a box of a chunk."""
+        what = "again", number, place, box
+        if what not in self.layouts:
+            self.layouts[what] = self._part_of(number, place, box)
+        found = self.layouts[what]
+        if found is None:
+            return None
+        block, target, made, local = found
+        inputs = self._inputs(near, self.graph.again.maker(chunk), home)
+        specs = [self._window(inputs, one, block, target) for one in range(len(self.roots))]
+        los, counts = self._bounds(block)
+        at = next(self._edges)
+        given = self.common, los, counts, tuple(specs), (), *inputs.refs()
+        key = self.graph.add((f"{self.prefix}-again", at), tasks.run_part, TaskRef(self.kernel_key), *given)
+        if self.count > 1:
+            self.graph.again.edges[key] = None
+            key = self.graph.add((f"{self.prefix}-again-{number}", at), tasks.take, TaskRef(key), number)
+        self.graph.again.edges[key] = chunk, local
+        return key, made
+
+    def _part_of(self, number: int, place: Place, box: Box) -> tuple[Block, Box | None, Box, Box] | None:
+        """The block that makes a box of a chunk, what of a root that is stored into it makes, if it is one, what that
+        is of the chunk's array, and of the chunk; None if it is not known."""
         run, target = self.run, None
-        block: list[int | tuple[int, int]] = [(0, extent) for extent in run.extents]
         if number < self.given:
-            for axis in run.cut:
-                block[axis] = box[axis]
+            block: Block = tuple(
+                box[axis] if axis in run.cut else (0, extent) for axis, extent in enumerate(run.extents)
+            )
             made = tuple(run.ends(axis, at) for axis, at in enumerate(block))
             outer = box_of(run.axes, place)
         else:
@@ -183,21 +205,11 @@ class BlockTasks:
             followed = self._stores_of(root, place, box)
             if followed is None:
                 return None
-            block = [*followed]
-            target = made = self.stores.around(root, tuple(block), box)
+            block = followed
+            target = made = self.stores.around(root, block, box)
             outer = self.stores.box(root, place) or made
-        inputs = self._inputs(near, self.graph.again.maker(chunk), home)
-        specs = [self._window(inputs, one, tuple(block), target) for one in range(len(self.roots))]
-        los, counts = self._bounds(tuple(block))
-        at = next(self._edges)
-        given = self.common, los, counts, tuple(specs), (), *inputs.refs()
-        key = self.graph.add((f"{self.prefix}-again", at), tasks.run_part, TaskRef(self.kernel_key), *given)
-        if self.count > 1:
-            self.graph.again.edges[key] = None
-            key = self.graph.add((f"{self.prefix}-again-{number}", at), tasks.take, TaskRef(key), number)
         local = tuple((lo - first, hi - first) for (lo, hi), (first, _) in zip(made, outer, strict=True))
-        self.graph.again.edges[key] = chunk, local
-        return key, made
+        return block, target, made, local
 
     def _stores_of(self, root: Root, place: Place, box: Box) -> Block | None:
         """The block of elements that a task has stored into a box; None if there are none, or it is not known."""

@@ -65,14 +65,16 @@ def _at(box: Box, outer: Box) -> tuple[int, ...]:
 
 
 class ChunkPart(NamedTuple):
-    """What a window takes of a chunk: a box of the root that begins at `at` in the chunk; where a slice may be sent
-    instead, its bounds in the chunk."""
+    """What a window takes of a chunk: a box of the root, of so many elements, that begins at `at` in the chunk; where a
+    slice may be sent instead, its bounds in the chunk; and whether that is worth it."""
 
     place: Place
     box: Box
     at: tuple[int, ...]
     local: Box | None
     shape: tuple[int, ...]
+    size: int
+    sliced: bool
 
 
 class Layout(NamedTuple):
@@ -99,7 +101,8 @@ def _layout(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout:
         at = tuple(lo - b[number] for (lo, _), b, number in zip(here, bounds, place, strict=True))
         shape = tuple(b[number + 1] - b[number] for b, number in zip(bounds, place, strict=True))
         local = tuple((a, a + hi - lo) for a, (lo, hi) in zip(at, here, strict=True))
-        found.append(ChunkPart(place, here, at, local if len(inner) > 1 or len(boxes) == 1 else None, shape))
+        sent = local if len(inner) > 1 or len(boxes) == 1 else None
+        found.append(ChunkPart(place, here, at, sent, shape, volume(here), sent is not None and is_sliced(shape, sent)))
     box = hull(boxes)
     return Layout(box, len(boxes) == 1 or box in boxes, tuple(found))
 
@@ -153,10 +156,8 @@ class Windows:
         parts = [(part, key) for part in layout.pieces if (key := snapshot.keys.get(part.place)) is not None]
         if skipped is not None:
             parts = [(part, graph.again.before(key, part.box, skipped)) for part, key in parts]
-        cut = [
-            part.local is not None and key not in (inputs.near or ()) and is_sliced(part.shape, part.local)
-            for part, key in parts
-        ]
+        near_by = inputs.near or ()
+        cut = [part.sliced and key not in near_by for part, key in parts]
         if again:
             direct = [key for (part, key), one in zip(parts, cut, strict=True) if not one]
         near = frozenset(direct)
@@ -180,8 +181,8 @@ class Windows:
             else:
                 sent = sent or graph.again.is_made(key)
                 found.append(Piece(inputs.place(slice_), part.box, zeros))
-            if key not in (inputs.near or ()):
-                moved.append((volume(part.box), number, key))
+            if key not in near_by:
+                moved.append((part.size, number, key))
         if inputs.near is None:  # the task is where the largest is
             moved = sorted(moved)[:-1]
         for size, _, key in moved:
