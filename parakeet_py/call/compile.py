@@ -434,9 +434,10 @@ def make_native(compiled: Compiled, checked: bool = False, limits: Mapping[int, 
     text, code = generate_llvm(compiled, checked, limits)
     clock.done("generate")
     poll(LLVM_SECONDS * len(text) if limits is None else 0)
-    most = 1 if compiled.config.perf == "gdb" else min(compiled.config.thread_count, settings.available_cpus())
+    whole = compiled.config.perf == "gdb"
+    most = 1 if whole else min(compiled.config.thread_count, settings.available_cpus())
     effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
-    if not checked and limits is None:
+    if not (checked or whole or limits is not None):
         effort["starts_only"] = starts_only(compiled.imp)
     object_bytes = engine.compile_divided(text, most, code.library, quick=limits is not None, **effort)
     quick = None if limits is None else Tier(budget_of(text), dict(limits))
