@@ -117,8 +117,11 @@ def specialize_call(
                 _check_known(fact, restart.what, function, args, template)
         except (UnsupportedError, NeedObservation) as error:
             knowledge.add(signature, walk.facts.learned)
-            if not knowledge.add(signature, _retreat(error, walk, args)):
+            retreat = _retreat(error, walk, args)
+            if not knowledge.add(signature, retreat):
                 raise _refusal(error, facts, function, args) from None
+            if any(isinstance(fact, PythonMakesInstances) for fact in retreat) and not (strict or guess):
+                _need_instances(walk)
         else:
             knowledge.add(signature, walk.facts.learned)
             return made
@@ -148,7 +151,7 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
     params = walk.arguments.signature.params
     if lists := instance_columns.lists(walk.arguments.signature):
         return [ObjectsInList(place) for place in lists]
-    if walk.instances.made:
+    if walk.instances.first is not None:
         return [PythonMakesInstances(error)]
     if _reads_short_lists(walk.arguments.signature, args):
         return [ItemsOfLists(long=False)]
@@ -159,6 +162,14 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
     if short := instance_columns.short_lists(walk.arguments.signature):
         return [WholeList(place) for place in short]
     return [KnownValue(place) for place, spec in enumerate(params) if isinstance(spec, FunctionSpec)]
+
+
+def _need_instances(walk: Specializer) -> None:
+    """Raise what the next walk would, in which Python makes the instances, if no call has shown yet what they are."""
+    key = walk.instances.first
+    if key is not None and walk.python.observed.find(key) is None:
+        reason = "Python makes the objects"
+        raise NeedObservation(key, reason, walk.unsupported(f"{reason}, and no call has shown yet what they are"))
 
 
 def _refusal(

@@ -98,7 +98,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves, unit: str = "") -> Res
         leaves.append(operand)
         return ResultLeaf(len(leaves) - 1, kind, dtype, python, rank)  # type: ignore[arg-type]
 
-    if s.instances.made:
+    if s.instances.first is not None:
         values.check_result(s, value)
     if _is_assembled(s, value):
         return _assembled(s, ragged_arrays.as_result(s, value), leaves)

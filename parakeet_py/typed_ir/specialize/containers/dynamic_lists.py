@@ -138,6 +138,7 @@ def join_items(s: Context, templates: Sequence[Template]) -> Template:
     for template in templates:
         template = nested_lists.normal(varying(template))
         joined = template if joined is None else nested_lists.normal(join.join(s, joined, template))
+    instance_lists.note_items(s, joined)
     if joined is not None and not all(isinstance(kind, Scalar) for kind in types_of(joined)):
         raise NotGrown.at(s.frame.function, s.builder.pos, "a list of arrays or objects whose length depends on values")
     return joined
@@ -284,6 +285,7 @@ def plain_item_at(s: Context, grown: ListValue, index: ir.Operand) -> Value:
     """The same, as the value that it is now."""
     leaves = load_leaves(s, grown.columns, index, types_of(grown.item))
     item = nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
+    instance_lists.note_items(s, grown.item)
     return replace(item, token=instance_lists.FROM_LIST) if isinstance(item, InstanceV) else item
 
 

@@ -50,9 +50,29 @@ def changes(s: Context, template: Template) -> bool:
     return False
 
 
+def note(s: Context, value: Value) -> None:
+    """Note the classes of the instances in a value, which stands in a list."""
+    if isinstance(value, InstanceV | RefV | ItemV):
+        s.instances.listed.add(_own_class(value))
+    for part in parts_of(value):
+        note(s, part)
+
+
+def note_items(s: Context, template: Template) -> None:
+    """The same of the items of a list with this template."""
+    match template:
+        case Structure(like, inner):
+            if isinstance(like, InstanceV):
+                s.instances.listed.add(like.cls)
+            for part in inner:
+                note_items(s, part)
+        case RowT(item):
+            note_items(s, item)
+
+
 def change_items(s: Context, cls: Any) -> NoReturn:
-    """Start again, with the items of lists as references."""
-    if cls in s.instances.items:
+    """Start again, with the items of lists as references, if there has been a list of them."""
+    if cls in s.instances.items or cls not in s.instances.listed:
         raise s.unsupported("an object changed that may have other names, or is in a list")
     s.facts.restart(ReferencedItems(cls))
 
@@ -74,12 +94,18 @@ def entering(s: Context, value: Value, held: Value) -> Value:
 
 def _is_of(value: Value, cls: Any) -> bool:
     """Is there an instance of the class in a value?"""
-    own = (
-        value.cls if isinstance(value, InstanceV) else value.listed.item.like.cls if isinstance(value, ItemV) else None
-    )
-    if isinstance(value, RefV):
-        own = value.made.cls
-    return own is cls or any(_is_of(part, cls) for part in parts_of(value))
+    return _own_class(value) is cls or any(_is_of(part, cls) for part in parts_of(value))
+
+
+def _own_class(value: Value) -> Any:
+    match value:
+        case InstanceV(cls):
+            return cls
+        case ItemV(listed=listed):
+            return listed.item.like.cls
+        case RefV(made):
+            return made.cls
+    return None
 
 
 def may_change(s: Context, held: Value, kind: str) -> None:

@@ -174,8 +174,8 @@ def make(s: Context, cls: Any, args: Sequence[Value], kwargs: dict[str, Value]) 
         raise s.hand_back(f"{cls.__name__} of a list or dict, which might change")
     _guard(s, cls)
     known = s.instances
-    known.made = True
     site = (s.frame.path, s.frame.pos)
+    known.first = known.first or (*s.frame.path, s.frame.function.filename, s.frame.pos, "Call")
     made = Made(cls, site, s.memory.new_root(), len(s.procedures.active), s.builder.scopes[-1])
     ref = RefV(made)
     for name in known.declared.get(site, ()):

@@ -137,7 +137,7 @@ def identical(s: Context, left: Value, right: Value) -> bool:
     if class_of(left) is not class_of(right):
         return False
     if None in tokens:
-        if class_of(left) not in s.instances.items:
+        if class_of(left) in s.instances.listed - s.instances.items.keys():
             instance_lists.change_items(s, class_of(left))
         raise s.unsupported("`is` between objects that are not known to be distinct")
     return tokens[0] is tokens[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from parakeet_py.frontend.evaluate.observed_values import Key
 from parakeet_py.signature.facts import Facts
 from parakeet_py.typed_ir.specialize.restarts import (
     ChangingInstance,
@@ -25,7 +26,8 @@ class Instances:
         for one in facts.of(InstanceAttribute):
             self.declared.setdefault(one.site, []).append(one.name)
         self.items = dict.fromkeys(one.cls for one in facts.of(ReferencedItems))  # classes that change in lists
-        self.made = False  # is there any?
+        self.listed: set[Any] = set()  # classes of which instances have been in lists so far
+        self.first: Key | None = None  # what makes the first, as the evaluator knows it
         self.refs = False  # is there one that changes?
         self.list_changes = 0  # how many statements have changed lists
         self.used: list[int] = []  # depths of references into lists, used in loops that did not begin before them

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 def keep(s: Context, value: Value, held: Value) -> Value:
     """A value as it is put into a list: what the iteration of a loop has made, nothing changes any more."""
+    if s.instances.first is not None:
+        instance_lists.note(s, value)
     if s.instances.items:
         value = instance_lists.entering(s, value, held)
     new = (
@@ -149,6 +151,7 @@ def list_boxed(
     """What makes the objects in a list of the result."""
     if not is_frozen(cls):
         if cls not in s.instances.items:  # is each of them there once?
+            s.instances.listed.add(cls)
             instance_lists.change_items(s, cls)
         others = s.instances.returned.setdefault(cls, [])
         if not columns or columns[0] in others or _ITEM in others:

@@ -204,7 +204,7 @@ def emit_opaque(
         raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
     if _may_keep(operation, values) and any(map(owned_containers.holds_own, (*values, *keywords.values()))):
         s.give_list("a list given to Python whose items are assigned")
-    if s.instances.made and any(map(_holds_instance, (*values, *keywords.values()))):
+    if s.instances.first is not None and any(map(_holds_instance, (*values, *keywords.values()))):
         raise s.unsupported(f"{reason}, of an object that the function has made")
     text = describe_operation(operation, values)
     if s.loops.looping and operation.partition(":")[0] in _CHEAP:

@@ -280,6 +280,7 @@ def _record(s: Context, item: Value, before: int) -> Structure | None:
         instances.is_instance(item) or isinstance(item, CharV)
     ):
         return None
+    instance_lists.note(s, item)
     if not isinstance(item, RefV) or item.made.root <= before:
         instance_lists.table_of(s, [item])
     (item,) = s.leaving(s.settle([item]), before)
