@@ -44,12 +44,13 @@ from parakeet_py.signature.specs import ArraySpec, Signature, Source, leaf_value
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import OVERFLOW
 from parakeet_py.typed_ir.specialize.observed import accepts, observed_spec
-from parakeet_py.typed_ir.specialize.opaque import opaque
+from parakeet_py.typed_ir.specialize.opaque.result_leaves import no_leaves, result_leaves_of
 from parakeet_py.typed_ir.specialize.opaque.sites import (
     CONTINUE,
     EXIT,
     OpaqueSite,
     can_be_replayed,
+    caught_by,
     is_harmless,
     is_logged,
     may_not_go_on,
@@ -360,7 +361,7 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             result: Any = do(*operands)
             handler = 0
         except BaseException as error:
-            handler, result = opaque.caught_by(site, error), Raised(error)
+            handler, result = caught_by(site, error), Raised(error)
             if not handler:
                 raise
         if logged:
@@ -372,16 +373,16 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
         )
         if handler and site.left:
             pending, held = partial(_given, result), operands
-            return [EXIT, *opaque.no_leaves(site.result)]
+            return [EXIT, *no_leaves(site.result)]
         fits = handler or site.result is None or accepts(site.result, observed_spec(result))
         if changed or not fits:
             if not changed and log.whole and number not in sites_after_stores(compiled.imp):
                 raise Left(None)
             pending, held = partial(_given, result), operands
-            return [EXIT, *opaque.no_leaves(site.result)]
+            return [EXIT, *no_leaves(site.result)]
         if handler:
-            return [handler, *opaque.no_leaves(site.result)]
-        return [*([0] * site.has_flag), *([] if site.result is None else opaque.result_leaves_of(site.result, result))]
+            return [handler, *no_leaves(site.result)]
+        return [*([0] * site.has_flag), *([] if site.result is None else result_leaves_of(site.result, result))]
 
     return call
 

@@ -50,8 +50,7 @@ from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TimesSpec, TupleSpec, bounds_of
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
-from parakeet_py.typed_ir.specialize.opaque import opaque
-from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, descriptions, raises_again
+from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, caught_by, descriptions, raises_again
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -203,7 +202,7 @@ class CallState:
 
     def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
         """Let compiled code go on with its handler, if it catches this exception of an operation."""
-        handler = opaque.caught_by(plan.site, error)
+        handler = caught_by(plan.site, error)
         if handler:
             ctypes.memset(results, 0, 8 * plan.slots)
             ctypes.c_int64.from_address(results).value = handler

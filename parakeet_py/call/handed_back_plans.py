@@ -37,7 +37,7 @@ from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY
-from parakeet_py.typed_ir.specialize.opaque.opaque import result_types
+from parakeet_py.typed_ir.specialize.opaque.result_leaves import result_types
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, can_be_replayed, is_logged, makes_lists
 
 MAX_LOG = 16 << 20  # bytes of results that are kept so that a call can be replayed; objects count as an eighth of it

@@ -317,6 +317,8 @@ def squeeze(a, axis=None):
     if scalar:
         return a  # a NumPy scalar stays one
     a = array
+    if a.ndim == 0 and axis is not None:
+        hand_back("squeeze of an array that has no axes")
     index = ()
     smaller = False
     for own in positions(a.ndim):

@@ -22,6 +22,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import by_way_of
 from parakeet_py.typed_ir.specialize.message_arguments import escaped
 from parakeet_py.typed_ir.specialize.opaque.opaque import class_of, emit_opaque, is_unchanging, site_key
+from parakeet_py.typed_ir.specialize.opaque.operations import Operation
 from parakeet_py.typed_ir.specialize.opaque.sites import raise_again, raise_caused, raise_it
 from parakeet_py.typed_ir.specialize.paths.iterator_consumption import is_used_at_once
 from parakeet_py.typed_ir.specialize.values import (
@@ -93,7 +94,7 @@ def _raise_caused(s: Context, value: Value, cause: Value) -> Value:
         raise s.unsupported("an exception with a cause that is caught and looked at")
     objects: list[Value] = [object_of_error(s, value), object_of_error(s, cause)]
     key = site_key(s, s.frame.pos, "Raise")
-    emit_opaque(s, "call", [Static(raise_caused), *objects], {}, key, "raise from", None, wants_result=False)
+    emit_opaque(s, Operation("call", (Static(raise_caused), *objects)), key, "raise from", wants_result=False)
     s.check(ir.Const(False, PYBOOL), "Deoptimize", NOT_RAISED)
     return NeverV()
 
@@ -110,9 +111,8 @@ def object_of_error(s: Context, value: Value) -> ObjectV:
         case _:
             raise s.unsupported(f"raise of {s.describe(value)}")
     reason = f"{kind.__name__}, which has a cause or is one"
-    made = emit_opaque(
-        s, "call", [Static(kind), *given], {}, site_key(s, s.frame.pos, f"Raise.{kind.__name__}"), reason, None
-    )
+    key = site_key(s, s.frame.pos, f"Raise.{kind.__name__}")
+    made = emit_opaque(s, Operation("call", (Static(kind), *given)), key, reason)
     assert isinstance(made, ObjectV)
     return made
 
@@ -138,7 +138,7 @@ def text_of_error(s: Context, value: ErrorV) -> Value:
 def raise_object(s: Context, value: ObjectV, function: Callable[[BaseException], None] = raise_it) -> None:
     """Let Python raise an exception that it has made."""
     key = site_key(s, s.frame.pos, "Raise")
-    emit_opaque(s, "call", [Static(function), value], {}, key, "raise of an object", None, wants_result=False)
+    emit_opaque(s, Operation("call", (Static(function), value)), key, "raise of an object", wants_result=False)
 
 
 def assert_true(s: Context, condition: ssa.Operand, message: ssa.Block | None) -> None:

@@ -57,6 +57,7 @@ from parakeet_py.typed_ir.specialize.instances import assigned_attributes, insta
 from parakeet_py.typed_ir.specialize.instances import values as instance_values
 from parakeet_py.typed_ir.specialize.opaque import frame_states, made_containers, opaque
 from parakeet_py.typed_ir.specialize.opaque.operands import LISTS
+from parakeet_py.typed_ir.specialize.opaque.operations import Operation
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite, descriptions, is_pure_site, seldom_sites
 from parakeet_py.typed_ir.specialize.paths import (
     branches,
@@ -371,6 +372,6 @@ class Specializer(Context):
 
     def called_by_python(self, function: Callable[..., Any], args: list[Value], reason: str, spec: Spec) -> Value:
         key = opaque.site_key(self, self.frame.pos, function.__name__)
-        made = opaque.emit_opaque(self, "call", [Static(function), *args], {}, key, reason, spec)
+        made = opaque.emit_opaque(self, Operation("call", (Static(function), *args)), key, reason, spec)
         assert made is not None
         return made

@@ -11,7 +11,6 @@ import numpy as np
 
 from parakeet_py.base import callee_effects
 from parakeet_py.signature.random_states import given_left, given_words
-from parakeet_py.typed_ir.specialize.values import ArrayV, MethodV, Static, Value
 
 _HEAP_TYPE = 1 << 9  # of a class statement
 
@@ -35,19 +34,6 @@ def is_pure(target: Any, count: int, keywords: Sequence[str]) -> bool:
         or any(target is one for one in of_random())
         or callee_effects.is_pure(target, count, keywords)
     )
-
-
-def may_store(operation: str, values: Sequence[Value], keywords: Sequence[str]) -> bool:
-    """May an operation done by Python change the arrays it is given?"""
-    kind = operation.partition(":")[0]
-    if kind != "call":
-        return kind in ("set_item", "inplace")
-    match values[0]:
-        case MethodV(ArrayV(), name):
-            return name in callee_effects.STORING_METHODS or "out" in keywords
-        case Static(target):
-            return not is_pure(target, len(values) - 1, keywords)
-    return True
 
 
 def has_python_methods(cls: type) -> bool:

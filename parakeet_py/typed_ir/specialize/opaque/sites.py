@@ -236,3 +236,11 @@ def raise_caused(error: BaseException, cause: BaseException) -> None:
 
 
 RAISES = (raise_it, raise_again, raise_caused)
+
+
+def caught_by(site: OpaqueSite, error: BaseException) -> int:
+    """The number of the handler around an operation that catches this; 0: none."""
+    for number, classes in enumerate(site.catches):
+        if isinstance(error, classes):
+            return number + 1
+    return 0
