@@ -8,6 +8,7 @@ never been observed, and what cannot be compiled, is done by Python as on the CP
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.team_plan import TeamPlan
 from parakeet_py.hybrid.residency.array_interfaces import Interface, device_of
-from parakeet_py.hybrid.residency.device_array import DeviceArray
+from parakeet_py.hybrid.residency.device_array import DeviceArray, is_stand_in
 from parakeet_py.hybrid.residency.resident_arguments import Lent, Residents
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
 from parakeet_py.signature.attribute_sources import is_of_times
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from parakeet_py.signature.specs import Signature
 
 RECURSIVE = "a function with recursion runs on the CPU"
+_checking: ContextVar[bool] = ContextVar("parakeet_py_checking_results", default=False)
 OF_NUMBA = "a function that calls numba's runs on the CPU"
 
 
@@ -174,6 +176,21 @@ def call(
     in_regions : a device alone runs region after region, too
     """
     args = tuple(normal)
+    if not dispatcher.config().check or _checking.get():
+        return _result(dispatcher, args, team, asked, in_regions)
+    token = _checking.set(True)  # what Python is lent within the call may be results there
+    try:
+        result = _result(dispatcher, args, team, asked, in_regions)
+    finally:
+        _checking.reset(token)
+    assert not any(map(is_stand_in, leaves_of((result,)))), "memory that is only reserved is part of a result"
+    return result
+
+
+@hidden
+def _result(
+    dispatcher: Dispatcher, args: tuple[Any, ...], team: Team, asked: dict[int, Interface] | None, in_regions: bool
+) -> Any:
     device, elsewhere = team.alone, some_live_elsewhere(args)
     if device is not None and elsewhere and not in_regions:
         seen = look(dispatcher, args, device, asked or {})

@@ -223,6 +223,16 @@ def _number_of(stream: Any) -> int:
     return 1 if stream is None else int(stream)
 
 
+def is_stand_in(value: Any) -> bool:
+    """Whether a value is an array of the host's that stands for one on devices, or a view of it."""
+    if type(value) is not np.ndarray:
+        return False
+    base = value.base
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(getattr(base, "home", None), Home)
+
+
 def asdevice(x: Any, device: str | Machine | Team | None = None) -> DeviceArray:
     """A copy of an array on devices, where it stays between calls.
 
