@@ -41,6 +41,8 @@ ENOUGH = 100  # regions that are rehearsed: in loops of many steps, the rest is 
 
 LEAST = 1e-3  # seconds of native code that are worth sharing
 TURNS = 3  # calls that are measured, each way, the first of which compiles
+CLOSE_TURNS = 8  # of calls whose ways take times within a factor of CLEAR: a machine that does other things misleads
+CLEAR = 2.0
 HOPELESS = 1.5  # a team that is foreseen to take so many times as long is not tried
 BETTER = 0.95  # another way than native code must take at most so much of its time
 NATIVE, SHARED, DEVICES = range(3)  # the ways: by the CPU alone, by all of the team, by its devices
@@ -167,9 +169,16 @@ class _Trial:
         return found[chosen] if chosen in found else self.ways[chosen]()
 
     def _next(self) -> int:
-        """The way that has been measured least."""
+        """The way to measure next: one after the other at first, in turns where they are close."""
         runs = self.choice.runs
-        return next(way for way in (NATIVE, SHARED, DEVICES) if runs[way] < TURNS)
+        few = (way for way in (NATIVE, SHARED, DEVICES) if runs[way] < TURNS)
+        return next(few, min(range(3), key=runs.__getitem__))
+
+    def _is_measured(self) -> bool:
+        """Whether all ways have been measured often enough to choose one."""
+        native, *others = self.choice.seconds
+        close = native / CLEAR < min(others) < native * CLEAR
+        return min(self.choice.runs) >= (CLOSE_TURNS if close else TURNS)
 
     @hidden
     def _timed(self, way: int) -> Any:
@@ -193,7 +202,7 @@ class _Trial:
                 plan.cpu_factor = choice.factor = alone / native
                 if foreseen(plan, self.team, self.leaves) > HOPELESS * native:
                     self._keep(NATIVE)
-        elif choice.runs == [TURNS, TURNS, TURNS]:
+        elif self._is_measured():
             best = min((SHARED, DEVICES), key=choice.seconds.__getitem__)
             self._keep(best if choice.seconds[best] < BETTER * native else NATIVE)
         return choice.way
