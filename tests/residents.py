@@ -16,6 +16,7 @@ import numpy as np
 
 from parakeet_py import asdevice, options
 from parakeet_py.call.devices import recorded_calls
+from parakeet_py.hybrid.devices.device_detection import is_changeable
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.residency.arrays import memory_of
 from parakeet_py.hybrid.residency.blocks import layout_of
@@ -123,6 +124,7 @@ class Residents:
         self.there: dict[int, Any] = {}  # arrays on devices, by the ids of those of the first set
         self.here: dict[int, Any] = {}  # arrays of the second set, by the ids of those on devices
         self.made: dict[int, tuple[Any, Any]] = {}
+        self.gone_through: dict[int, Any] = {}  # objects with attributes
 
     def put(self, value: Any, here: Any) -> Any:
         """A value of the first set with its arrays on devices; `here` is that of the second set."""
@@ -173,7 +175,8 @@ class Residents:
             case dict():
                 for key in value:
                     value[key] = self.back(value[key])
-            case _ if dataclasses.is_dataclass(value) and hasattr(value, "__dict__") and not isinstance(value, type):
+            case _ if hasattr(value, "__dict__") and is_changeable(value) and id(value) not in self.gone_through:
+                self.gone_through[id(value)] = value
                 for key, item in vars(value).items():
                     vars(value)[key] = self.back(item)
         return value
