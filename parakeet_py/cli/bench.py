@@ -176,8 +176,13 @@ def _bench_timeline(
     if path.suffix.lower() != ".json":
         raise fail(f"a timeline is .json, for ui.perfetto.dev, not {path.suffix or 'without a suffix'}")
     share = None if percents is None else _shares(devices, percents)[0]
-    for target, found in write(path, programs, devices, size, share):
+    written = write(path, programs, devices, size, share)
+    for target, found in written:
         console.print(f"{target}: {found}", markup=False, highlight=False, soft_wrap=True)
+    left = len(programs) - len(written)
+    if left:
+        text = f"{left} of {len(programs)}: no timeline, as the CPU alone has the call; --split 50 gives devices a part"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _bench_settings(

@@ -125,6 +125,8 @@ class TestBench:
         assert output.count("emulated:0, kernels: ") == 2 and output.count("cpu, parts: ") == 2
         for name in names:
             assert json.loads((tmp_path / f"calls-{name}.json").read_text())["traceEvents"]
+        code, output = invoke("bench", "dot", "--size", "XS", "--devices", "cpu,emulated", "--timeline", str(path))
+        assert code == 0 and "1 of 1: no timeline, as the CPU alone has the call" in output  # it takes microseconds
 
     def test_measures_fresh_processes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from parakeet_py.bench import cold
