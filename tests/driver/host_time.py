@@ -8,6 +8,8 @@ the least of several rounds, in which all ways take turns; the machine may be bu
 from __future__ import annotations
 
 import ctypes
+import importlib
+import importlib.util
 import time
 from collections.abc import Callable
 from typing import Any
@@ -81,10 +83,22 @@ def raw_launch() -> Work:
     return work
 
 
+def by_jax() -> Work | None:
+    """The same kernel by JAX where that is installed, on its CPU, of eight elements: what is left is its dispatch."""
+    if importlib.util.find_spec("jax") is None:
+        return None
+    jax = importlib.import_module("jax")
+    function, array = jax.jit(one_kernel), jax.numpy.ones(8)
+    return lambda: function(array)
+
+
 def main() -> None:
     driver.load(devices=8, memory=1 << 34, capability=(9, 0), at_once=True)
     print("host time in microseconds of CPU, driver stand-in that returns at once (measured here, no GPU)")
     ways: dict[str, tuple[Work, int]] = {"raw cuda-core: one launch and its result": (raw_launch(), CALLS)}
+    jax = by_jax()
+    if jax is not None:
+        ways["JAX, on the CPU: one kernel of eight elements"] = jax, CALLS
     steps = 500
     with options(devices="cuda:0", check=False):
         a, b, x, y = (asdevice(np.ones(N)) for _ in range(4))
