@@ -180,6 +180,8 @@ class BlockTasks:
         block, target, made, local = found
         inputs = self._inputs(near, self.graph.again.maker(chunk), home)
         specs = [self._window(inputs, one, block, target) for one in range(len(self.roots))]
+        if target is not None and any(spec.written and spec.box != target for spec in specs):
+            return None  # the part reads more of the array that it stores into
         los, counts = self._bounds(block)
         at = next(self._edges)
         given = self.common, los, counts, tuple(specs), (), *inputs.refs()

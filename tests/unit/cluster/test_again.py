@@ -56,7 +56,16 @@ def settling(x: Any, times: int) -> Any:
     return x, change
 
 
-@pytest.mark.parametrize("program", [heat, shrinking, waves, fields, settling])
+def columns_in_place(x: Any, times: int) -> Any:
+    b = x.copy()
+    for k in range(1, times):
+        b[1:, k] = b[:-1, k - 1] + b[1:, k]
+    for k in range(times):
+        b[:, 1] = b[:, k] + 1.0
+    return b
+
+
+@pytest.mark.parametrize("program", [heat, shrinking, waves, fields, settling, columns_in_place])
 def test_bits_are_those_of_one_process(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(5).random((40, 23))
     want = program(x, 5)
