@@ -170,6 +170,7 @@ FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
     "SIN": ("sin(r) = r + r*z*p(z), z = r*r", sin_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
     "COS": ("cos(r) = 1 - z/2 + z*z*p(z), z = r*r", cos_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
     "LOG": ("log((1+s)/(1-s)) = 2*s + s*z*p(z), z = s*s", log_tail, flat, mp.mpf(0), S_LIMIT**2, 6, 3),
+    "TAN": ("tan(r) = r + r*z*p(z), z = r*r", odd_tail(mp.tan, THIRD), flat, mp.mpf(0), QUARTER_PI**2, 14, 6),
     "ATAN": ("atan(x) = x + x*z*p(z), z = x*x", odd_tail(mp.atan, -THIRD), flat, mp.mpf(0), UNIT, 19, 9),
     "TANH": ("tanh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.tanh, -THIRD), flat, mp.mpf(0), mp.mpf("0.3026"), 10, 4),
     "ERF_SMALL": ("erf(x) = x + x*p(z), z = x*x", erf_tail, flat, mp.mpf(0), ERF_SPLIT**2, 11, 6),
