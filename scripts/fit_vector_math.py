@@ -166,13 +166,13 @@ S_LIMIT = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0005")
 # name: (what it is, function, weight, low, high, degree for float64, degree for float32)
 FITS: dict[str, tuple[str, Function, Function, Any, Any, int, int]] = {
     "EXP": ("exp(r) = 1 + r + r*r*p(r)", exp_tail, flat, -HALF_LN2, HALF_LN2, 9, 4),
+    "EXPM1": ("exp(r) - 1 = r + r*r*p(r)", exp_tail, flat, -HALF_LN2, HALF_LN2, 10, 5),
     "EXP2": ("2**r = 1 + r*p(r)", exp2_tail, flat, -mp.mpf("0.5003"), mp.mpf("0.5003"), 11, 6),
     "SIN": ("sin(r) = r + r*z*p(z), z = r*r", sin_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
     "COS": ("cos(r) = 1 - z/2 + z*z*p(z), z = r*r", cos_tail, flat, mp.mpf(0), QUARTER_PI**2, 5, 2),
     "LOG": ("log((1+s)/(1-s)) = 2*s + s*z*p(z), z = s*s", log_tail, flat, mp.mpf(0), S_LIMIT**2, 6, 3),
     "TAN": ("tan(r) = r + r*z*p(z), z = r*r", odd_tail(mp.tan, THIRD), flat, mp.mpf(0), QUARTER_PI**2, 14, 6),
     "ATAN": ("atan(x) = x + x*z*p(z), z = x*x", odd_tail(mp.atan, -THIRD), flat, mp.mpf(0), UNIT, 19, 9),
-    "TANH": ("tanh(x) = x + x*z*p(z), z = x*x", odd_tail(mp.tanh, -THIRD), flat, mp.mpf(0), mp.mpf("0.3026"), 10, 4),
     "ERF_SMALL": ("erf(x) = x + x*p(z), z = x*x", erf_tail, flat, mp.mpf(0), ERF_SPLIT**2, 11, 6),
     "ERF_LARGE": ("erf(t + 2) = 1 - 2**p(t)", log2_erfc, erfc, ERF_SPLIT - ERF_CENTRE, ERF_END - ERF_CENTRE, 17, 7),
     "LOG_FAR": ("p(z) of LOG = 2/3 + z*q(z)", log_far, flat, mp.mpf(0), S_LIMIT**2, 7, 3),

@@ -27,7 +27,7 @@ from parakeet_py.typed_ir.ir import FLOAT_UNARY
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
 _VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
 _BETTER_OWN = {
-    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "erf", "pow", "hypot"}),
+    "float64": frozenset({"exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "erf", "pow", "hypot"}),
     "float32": frozenset({"exp", "log", "erf", "pow", "hypot"}),
 }
 _BETTER_INLINE = frozenset({"gamma"})  # glibc's errors reach 6 units, and it takes three times as long

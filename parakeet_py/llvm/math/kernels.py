@@ -82,14 +82,24 @@ def _power_of_fraction(k: Lanes, r: str) -> str:
 
 
 def tanh(k: Lanes, x: str) -> Result:
-    """x + x z p(z) up to 0.55, 1 - 2/(exp(2|x|) + 1) beyond."""
+    """(exp(2|x|) - 1)/(exp(2|x|) + 1), of exp(2|x|) = 2**n (1 + r + tail): 2**n (1 + r) - 1 is rounded once."""
     size = k.absolute(x)
-    z = k.mul(size, size)
-    small = k.fma(k.mul(size, z), k.polynomial(table(k, "TANH"), z), size)
-    one = k.constant(1.0)
-    power = exp(k, k.at_most(k.add(size, size), 60.0)).value
-    large = k.sub(one, k.div(k.constant(2.0), k.add(power, one)))  # NaN goes this way, through exp
-    return Result(k.copysign(k.select(k.compare("olt", size, k.constant(0.55)), small, large), x))
+    twice = k.at_most(k.add(size, size), 60.0)
+    n, n_bits = k.round_to_integer(k.mul(twice, k.constant(LOG2_E)))
+    minus_n = k.neg(n)
+    high, low = ln2(k)
+    r, r_low = k.fma(minus_n, k.constant(high), twice), k.mul(minus_n, k.constant(low))  # r is exact
+    rest = k.add(r, r_low)
+    tail = k.fma(k.two_chains(table(k, "EXPM1"), rest), k.mul(rest, rest), r_low)
+    power = k.times_power_of_two(k.constant(1.0), n, n_bits)
+    two = k.constant(2.0)
+    less, more = k.fma(power, r, k.sub(power, k.constant(1.0))), k.mul(power, tail)
+    above, above_low = k.fast_two_sum(less, more)
+    below, below_low = k.two_sum(two, above)
+    inverse = k.div(k.constant(1.0), below)
+    quotient = k.mul(above, inverse)
+    rest = k.fma(k.neg(quotient), below_low, k.fma(k.neg(quotient), below, above))
+    return Result(k.copysign(k.fma(k.add(rest, above_low), inverse, quotient), x))
 
 
 # ---- logarithms ------------------------------------------------------------------------------------------------------
@@ -269,8 +279,7 @@ def tan(k: Lanes, x: str, reduction: Reduction = reduce) -> Result:
     one = k.constant(1.0)
     slope = k.fma(z, k.constant(1.3), one)  # about 1 + tan**2
     tail = k.fma(k.mul(high, z), k.two_chains(table(k, "TAN"), z), k.mul(low, slope))
-    total = k.add(high, tail)
-    rest = k.add(k.sub(high, total), tail)
+    total, rest = k.fast_two_sum(high, tail)
     even = k.is_zero(k.integer("and", n_bits, k.bits(1)))
     divisor = k.select(even, one, total)  # where it is not wanted, nothing is divided by zero
     inverse = k.div(k.constant(-1.0), divisor)

@@ -293,6 +293,11 @@ class Lanes:
         lost = self.add(self.sub(left, self.sub(total, moved)), self.sub(right, moved))
         return total, lost
 
+    def fast_two_sum(self, left: str, right: str) -> tuple[str, str]:
+        """The same where |left| >= |right| or left is 0 (T. J. Dekker)."""
+        total = self.add(left, right)
+        return total, self.add(self.sub(left, total), right)
+
     def power_of_two(self, exponent: str) -> str:
         """2**exponent for an integer that keeps it normal."""
         biased = self.integer("add", exponent, self.bits(self.bias))
