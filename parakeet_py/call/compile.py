@@ -168,8 +168,8 @@ def _need_instances(walk: Specializer) -> None:
     """Raise what the next walk would, in which Python makes the instances, if no call has shown yet what they are."""
     key = walk.instances.first
     if key is not None and walk.python.observed.find(key) is None:
-        reason = "Python makes the objects"
-        raise NeedObservation(key, reason, walk.unsupported(f"{reason}, and no call has shown yet what they are"))
+        reason = "an object that Python makes"
+        raise NeedObservation(key, reason, walk.unsupported(f"{reason}, and no call has shown yet what it gives"))
 
 
 def _refusal(
