@@ -173,8 +173,8 @@ class ClusterCall:
         return keys, whole.root.chunks, dtype
 
     def _copy_shared(self, wanted: Sequence[tuple[dict[Any, Any], Any, np.dtype[Any]]]) -> None:
-        """Chunks of results that are those of arguments, or of another result, become copies: whoever has computed a
-        result may change it."""
+        """Chunks of results that are those of arguments, or of another result, become copies, as the caller
+        may change what has been computed."""
         seen: set[Hashable] = set()
         for keys, _, _ in wanted:
             prefix = ""
