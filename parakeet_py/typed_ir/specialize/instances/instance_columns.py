@@ -219,7 +219,8 @@ def set_attribute(s: Context, value: RecordV, name: str, new: Value) -> None:
         if AssignedColumn(column) in s.facts.known:  # it is none of numbers of one type
             raise s.unsupported(f"{text} of {s.describe(value)}")
         s.taken(column)
-        s.facts.restart(AssignedColumn(column))
+        s.facts.note(AssignedColumn(column))
+        return
     s.arguments.columns_pay |= s.loops.looping + s.elements.in_body > 1
     held, chosen = s.assigned.columns[column]
     if not isinstance(new, ScalarV) or not new.python or new.dtype != held.dtype:
