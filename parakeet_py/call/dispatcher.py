@@ -118,10 +118,17 @@ class Dispatcher(Compiling):
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call that no gate has taken."""
         try:
+            if self.plain and not kwargs and not self.takes(len(args)):
+                return self.function(*args)  # which says what is wrong
             return self.enter(args, kwargs)
         except BaseException as error:
             error.__traceback__ = shown(error)
             raise
+
+    def takes(self, count: int) -> bool:
+        """Does the function, which takes arguments by place alone, take so many?"""
+        missing = self.function.__code__.co_argcount - count
+        return 0 <= missing <= len(self.function.__defaults__ or ())
 
     @hidden
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
