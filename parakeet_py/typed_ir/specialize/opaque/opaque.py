@@ -203,7 +203,7 @@ def _guessed(s: Context, key: Key, reason: str) -> Value:
 def _refuse_result(s: Context, op: Operation, result: Spec | None, reason: str) -> None:
     if isinstance(result, ObjectSpec) and any(map(times.any_array_in, op.operands)):
         raise s.unsupported(f"{reason}, and gives what may be a view", times.HINT)
-    if any(map(needs_captured_names, op.operands)) and (op.keeps_functions or op.gives_objects(result)):
+    if any(map(needs_captured_names, op.operands)) and op.keeps_functions(result):
         raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
 
 

@@ -137,10 +137,11 @@ class Operation:
         effects = effects_of(self.values[0].object)
         return effects.keeps_items and not effects.items_only
 
-    @property
-    def keeps_functions(self) -> bool:
-        """May it keep a function that it is given?"""
-        return not self.calls_known or not uses_up(self.callee)
+    def keeps_functions(self, result: Spec | None) -> bool:
+        """May it keep a function that it is given, or give it back in a result of this spec?"""
+        if not self.calls_known or not uses_up(self.callee):
+            return True
+        return result is not None and OBJECT in result_types(result)
 
     @property
     def reads_frame(self) -> bool:
@@ -190,10 +191,6 @@ class Operation:
             case "call", MethodV(ArrayV() | TextV() | CharV()):
                 return result
         return without_lists(result)
-
-    def gives_objects(self, result: Spec | None) -> bool:
-        """Are there objects in a result of this spec, which may be what it was given?"""
-        return result is not None and OBJECT in result_types(result)
 
     def describe(self) -> str:
         """A short name for people: `numpy.linalg.svd`, `.method`, `x[...]`."""

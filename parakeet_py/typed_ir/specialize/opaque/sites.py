@@ -149,9 +149,8 @@ def _may_give_view(site: OpaqueSite, types: Iterable[Type]) -> bool:
     if site.operation == CONTINUE or not any(isinstance(kind, Array | Object) for kind in types):
         return False
     target = site.operands[0].value if isinstance(site.operands[0], StaticT) else None
-    return callee_effects.is_pure(target, len(site.operands) - 1 - len(site.keywords), site.keywords) and not (
-        callee_effects.is_fresh(target, len(site.operands) - 1 - len(site.keywords), site.keywords)
-    )
+    how = target, len(site.operands) - 1 - len(site.keywords), site.keywords
+    return callee_effects.is_pure(*how) and not callee_effects.is_fresh(*how)
 
 
 def is_harmless(site: OpaqueSite) -> bool:
