@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from parakeet_py.base import config
+from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.fast_dataclass import record
 
 
@@ -54,7 +55,12 @@ def _python() -> tuple[str, bool]:
 
 def _entry() -> tuple[str, bool]:
     from parakeet_py.llvm.entry.entry_kind import why_portable
+    from parakeet_py.llvm.runtime.object_layout import check_interpreter
 
+    try:
+        check_interpreter()
+    except UnsupportedError as refused:
+        return f"functions run in Python: {refused}", False
     why = why_portable()
     return (f"portable, by ctypes: {why}", False) if why else ("stubs in machine code", True)
 

@@ -336,7 +336,7 @@ static const char *misfit(int rank, const int64_t *words, const struct array_kin
                  : is_contiguous(rank, extents, strides, kind->size, 1) ? 'F'
                  : strides[rank - 1] == kind->size                      ? 'S'
                                                                         : 'A';
-    if (layout != kind->layout)
+    if (layout != kind->layout && !(layout == 'S' && kind->layout == 'A')) /* A: any strides but those of C and F */
         return kind->layout == 'C'   ? "is not in C order"
                : kind->layout == 'F' ? "is not in Fortran order"
                                      : "has other strides";

@@ -86,7 +86,9 @@ def _fits(value: Any, dtype: str, layout: str, unit: tuple[bool, ...], writeable
         and writeable in (None, value.flags.writeable)
         and tuple(extent == 1 for extent in shape) == unit
         and (not inner or shape[-1] == inner)  # code that is made for other last extents takes any
-        and _layout(value) == layout
+        and (
+            _layout(value) == layout or (layout == "A" and _layout(value) == "S")
+        )  # A: any strides but those of C and F
         and (_order(value, unit) if layout in "SA" else ()) == order
     )
 
@@ -292,10 +294,20 @@ def _describe(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else type(value).__name__
 
 
+def _strided(specs: Sequence[Any]) -> int:
+    """How many arrays with any strides a signature has, for which others may know more."""
+    return sum(
+        (spec[0] == "array" and spec[2] == "A") or (_strided(spec[2]) if spec[0] == "items" else 0) for spec in specs
+    )
+
+
+_TRIED = sorted(enumerate(SIGNATURES, 1), key=lambda one: _strided(one[1][1]))
+
+
 def _run(*args: Any) -> Any:
     """A call in positional form."""
     refused = ""
-    for number, (_, specs, slots, room, leaves, tree, failures) in enumerate(SIGNATURES, 1):
+    for number, (_, specs, slots, room, leaves, tree, failures) in _TRIED:
         words: list[int] = []
         arrays: list[Any] = []
         if not all([_take(spec, value, words, arrays) for spec, value in zip(specs, args, strict=True)]):

@@ -315,8 +315,10 @@ class Compiling(Specializations):
             found = self.kept(signature, extents)
             if found is None:
                 from parakeet_py.call.compile import compile_call
+                from parakeet_py.llvm.runtime.object_layout import check_interpreter
                 from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
+                check_interpreter()
                 try:
                     guess = signature in self.guessed
                     found = compile_call(self.function, normal, self.knowledge, self.config(), guess, extents)

@@ -29,7 +29,12 @@ NOT_IN_PYTHON = {power: (10, 30), depth: (100_000,)}  # ints that leave 64 bits,
 NAMED: dict[Callable[..., Any], list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     by_name: [((np.ones(3),), {"scale": 3.0}), ((np.ones(3), 2.0), {})],
     # Code for a long last axis takes short ones, too.
-    summary: [((np.arange(12.0).reshape(4, 3),), {}), ((np.arange(20, dtype=np.int32).reshape(10, 2),), {})],
+    summary: [
+        *(((np.arange(12.0).reshape(4, 3),), {}), ((np.arange(20, dtype=np.int32).reshape(10, 2),), {})),
+        # Code for any strides takes rows, whatever their order.
+        *(((np.arange(24.0).reshape(4, 6)[::-1],), {}), ((np.arange(24.0).reshape(4, 6)[1:, 1:5],), {})),
+        ((np.arange(24.0).reshape(4, 6)[::-1, ::-1],), {}),
+    ],
     laplace: [((np.arange(24.0).reshape(6, 4) ** 2,), {})],
 }
 

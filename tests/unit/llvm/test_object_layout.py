@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from parakeet_py import FallbackWarning, UnsupportedError, accelerate
+from parakeet_py import FallbackWarning, UnsupportedError, accelerate, options
+from parakeet_py.doctor import examine
 from parakeet_py.llvm.runtime import object_layout
 from parakeet_py.llvm.runtime.object_layout import Layout, check_interpreter, unknown_layout
 
@@ -53,3 +54,8 @@ def test_free_threaded_builds_run_in_python(monkeypatch: pytest.MonkeyPatch) -> 
     assert "unknown-interpreter" in str(warned[0].message)
     with pytest.raises(UnsupportedError):
         accelerate(f, strict=True)(np.arange(5.0))
+    assert "free-threaded" in str(g.explain(np.arange(5.0)))
+    with options(devices="emulated"), pytest.raises(UnsupportedError):
+        accelerate(f, strict=True)(np.arange(5.0))
+    text, good = next((one.text, one.good) for one in examine() if one.topic == "entry")
+    assert not good and text.startswith("functions run in Python: ") and "free-threaded" in text
