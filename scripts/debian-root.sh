@@ -8,12 +8,31 @@ need_root() {
     command -v debootstrap >/dev/null || { echo "install debootstrap first (a Debian package)" >&2; exit 2; }
 }
 
+debian_mirror() {
+    echo "${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | head -1)}"
+}
+
 # make_root FOLDER SUITE ARCHITECTURE PACKAGES: made once, kept for the next run. One that was interrupted is made anew.
 make_root() {
     if [ -e "$1/.made" ]; then return; fi
     rm -rf "$1"
-    debootstrap --variant=minbase --arch="$3" --include="$4" "$2" "$1" \
-        "${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | head -1)}"
+    debootstrap --variant=minbase --arch="$3" --include="$4" "$2" "$1" "$(debian_mirror)"
+    touch "$1/.made"
+}
+
+# unpack_root FOLDER SUITE ARCHITECTURE PACKAGES: the same for another processor, whose programs an emulator runs. dpkg's
+# configuration of the packages would take most of an hour so, and nothing here needs it: debootstrap's first stage, which
+# is native, downloads the packages, and all of them are unpacked.
+unpack_root() {
+    if [ -e "$1/.made" ]; then return; fi
+    rm -rf "$1"
+    debootstrap --foreign --variant=minbase --arch="$3" --include="$4" "$2" "$1" "$(debian_mirror)"
+    for package in "$1"/var/cache/apt/archives/*.deb; do
+        dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$1"
+    done
+    # What the packages' scripts would have made.
+    cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"
+    cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"
     touch "$1/.made"
 }
 
@@ -49,4 +68,17 @@ install() {
     [ -e "$1/venv/bin/python" ] || inside "$1" "$2" -m venv /venv
     inside "$1" /venv/bin/python -m pip install --quiet --disable-pip-version-check "${@:4}" \
         -e "/checkout[$3]"
+}
+
+# install_from_here FOLDER PYTHON VERSION PLATFORMS EXTRAS: the same for a root of another processor: this machine's pip
+# takes the wheels of those platforms, and the environment has no pip of its own.
+install_from_here() {
+    local platforms=() platform
+    for platform in $4; do platforms+=(--platform "$platform"); done
+    [ -e "$1/venv/bin/python" ] || inside "$1" "$2" -m venv --without-pip /venv
+    if [ ! -e "$1/venv/.installed" ]; then
+        "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --python-version "$3" "${platforms[@]}" \
+            --only-binary=:all: --target "$1/venv/lib/python$3/site-packages" "./[$5]"
+        touch "$1/venv/.installed"
+    fi
 }
