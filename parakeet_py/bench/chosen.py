@@ -89,6 +89,15 @@ class ModelDevice:
         self._takes(self.speed.start + data.nbytes / self.speed.link)
         self.synchronize()
 
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[Any], order: Any) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype, order)
+
+    def bring_again(self, array: np.ndarray[Any, Any]) -> None:
+        pass
+
+    def finish_reading(self) -> None:
+        pass
+
     def reaches(self, source: Any) -> bool:
         return isinstance(source, ModelDevice)
 

@@ -125,6 +125,7 @@ class Context:
         self.peers: set[int] = set()  # devices that may access its memory
         self.admitted: list[int] = []  # those that became so, each time
         self.reserved = 0
+        self.trimmed = 0  # times that its pool was asked to give memory back to the system
 
     def drop(self) -> None:
         for stream in self.streams:
@@ -147,6 +148,8 @@ class Machine:
         self.handles: dict[int, Any] = {context.handle: context for context in self.contexts}
         self.pools = {next(_numbers): context for context in self.contexts}
         self.pinned: dict[int, np.ndarray[Any, Any]] = {}
+        self.unpinnable = False  # no memory of the host may be pinned any more
+        self.registered = 0  # times that some was
         self.here = threading.local()
         self.graphs_launched = 0
         self.linked = 0  # PTX that has become machine code for later processes

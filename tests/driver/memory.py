@@ -97,6 +97,30 @@ def cuMemFreeHost(address: int) -> None:
     del machine.pinned[address]
 
 
+@call("pzu")
+def cuMemHostRegister(address: int, size: int, flags: int) -> None:
+    machine.current()
+    if flags != 1 or machine.unpinnable:
+        raise Status(Code.OUT_OF_MEMORY)
+    if any(start < address + size and address < start + data.size for start, data in machine.pinned.items()):
+        raise Status(Code.INVALID_VALUE)
+    machine.pinned[address] = memory_of(address, size)
+    machine.registered += 1
+
+
+@call("p")
+def cuMemHostUnregister(address: int) -> None:
+    machine.current()
+    if address not in machine.pinned:
+        raise Status(Code.INVALID_VALUE)
+    del machine.pinned[address]
+
+
+@call("pz")
+def cuMemPoolTrimTo(pool: int, kept: int) -> None:
+    machine.pools[pool].trimmed += 1
+
+
 @call("pp")
 def cuMemGetInfo(free: int, total: int) -> None:
     context = machine.current()
@@ -127,7 +151,14 @@ def read(address: int, size: int) -> Callable[[], Any]:
     data = memory_of(address, size)
     if not machine.is_pinned(address):
         data = data.copy()
-    return lambda: data
+        return lambda: data
+
+    def due() -> Any:
+        if not machine.is_pinned(address):
+            raise emulator.EmulatorError("memory of the host is not pinned any more when it is read")
+        return data
+
+    return due
 
 
 def there(address: int, size: int, stream: Stream) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.doctor import examine
-from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices import cuda, pinned_pages
 from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
@@ -97,6 +97,71 @@ def memory() -> None:
             assert "cuda:0 has no memory for 24000000 bytes" in str(error)
         assert refused() == {("cuMemAllocFromPoolAsync", "OUT_OF_MEMORY")}
         assert double(np.ones(10)).sum() == 30
+    nothing_left()
+
+
+def pinned() -> None:
+    """Results in pinned pages, which are used again; large read-only arguments, pinned where they lie; both given back
+    when others have no memory left."""
+    found = driver.load(memory=1 << 25)
+    pinned_pages.LEAST, pinned_pages.LARGE = 1 << 14, 1 << 20
+    pages = cuda.pinned_pages
+    double = accelerate(lambda a: a * 2 + 1)
+    turned = accelerate(lambda a: (a.T + 1, a[1:] - 1))
+    data = np.arange(30_000.0)
+    with options(devices="cuda:0"):
+        results = [double(data) for _ in range(3)]
+        assert all(np.array_equal(one, data * 2 + 1) and one.flags.owndata and one.base is None for one in results)
+        assert found.registered == 3 and all(found.is_pinned(one.ctypes.data) for one in results)
+        results[0].resize(10, refcheck=False)  # where it is
+        results[1].resize(70_000, refcheck=False)  # elsewhere
+        assert results[0].tolist() == (data[:10] * 2 + 1).tolist() and results[1][29_999] == 59_999
+        assert not results[1][30_000:].any() and not found.is_pinned(results[1].ctypes.data)
+        kept = results[2].copy()
+        del results
+        for _ in range(5):
+            again = double(data)
+        assert found.registered == 3 and np.array_equal(again, kept) and pages.bytes > 0
+        matrix = np.arange(40_000.0).reshape(200, 200)
+        there = asdevice(matrix)
+        for one, other in zip(turned(matrix), turned.__wrapped__(matrix), strict=True):
+            assert np.array_equal(one, other) and one.strides == other.strides and found.is_pinned(one.ctypes.data)
+        assert found.is_pinned(np.asarray(there).ctypes.data) and found.is_pinned(np.asarray(there.T).ctypes.data)
+        del again, one
+        pages.trim()
+        assert not pages.bytes and not pages.pinned
+        found.unpinnable = True
+        assert np.array_equal(double(data), data * 2 + 1)
+        assert refused() == {("cuMemHostRegister", "OUT_OF_MEMORY")}
+        found.unpinnable, pages._works = False, True
+
+        large = np.arange(6_000_000.0)  # more than the device has room for
+        large.flags.writeable = False
+        total = accelerate(lambda a: a[::2] * 0.5 + a[1::2])
+        expected = total.__wrapped__(large)
+        for step in range(3):
+            assert np.array_equal(total(large), expected)
+            assert found.is_pinned(large.ctypes.data) == (step > 0)
+        address = large.ctypes.data
+        del large
+        assert not found.is_pinned(address)
+
+        device = cuda.devices(0)[0]
+        small = asdevice(np.ones(1000))
+        for _ in range(20):
+            small = double(small)
+        assert device.pool.bytes
+        gc.collect()
+        assert device.pool.bytes  # there is enough for all
+        others = found.contexts[0].device.alloc((found.contexts[0].device.free_bytes // 512 - 1024) * 512)
+        found.contexts[0].trimmed = 0
+        gc.collect()
+        assert not device.pool.bytes and found.contexts[0].trimmed == 1
+        found.contexts[0].device.free(others)
+    assert not refused() - {("cuMemAllocFromPoolAsync", "OUT_OF_MEMORY")}
+    del small, there
+    for function in (double, turned, total):
+        function._dispatcher.recorded = None
     nothing_left()
 
 

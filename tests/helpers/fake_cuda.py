@@ -292,6 +292,15 @@ def installed(
     driver.cuCtxSynchronize = lambda: told(lambda context: None)[:1]
     driver.cuMemGetInfo = lambda: (*told(lambda context: context.device.free_bytes), memory)
 
+    def register(address: int, size: int, flags: int) -> tuple[int]:
+        pinned[address] = memory_of(address, size)
+        return (0,)
+
+    driver.cuMemHostRegister = register
+    driver.cuMemHostUnregister = lambda address: (0 if pinned.pop(address, None) is not None else 1,)
+    driver.cuDeviceGetMemPool = lambda number: (0, number)
+    driver.cuMemPoolTrimTo = lambda pool, kept: (0,)
+
     def copied(work: Callable[[emulator.Device], Any], at_once: bool) -> tuple[int]:
         """A copy in the order of the stream; pinned memory is read or written when it is due, other memory now."""
         context = current[0]

@@ -16,7 +16,7 @@ import ctypes
 import gc
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryE
 from parakeet_py.hybrid.devices.launches import Launches
 from parakeet_py.hybrid.devices.memory_pool import MemoryPool, Stock, rounded
 from parakeet_py.hybrid.devices.occupancy_limit import Resources
+from parakeet_py.hybrid.devices.pinned_pages import PinnedArguments, PinnedPages, Pinning
 from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
 from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
 from parakeet_py.hybrid.libraries import device_routines
@@ -55,6 +56,8 @@ _TYPES = {
     "P": ctypes.c_uint64,
 }
 KEPT = 4  # memory that calls have given up is kept for later ones, up to this part of the device's
+_FOR_ALL = 1  # memory is pinned for all devices
+SCARCE = 16  # with less than this part of it free, others in the process may need what is kept
 OLDEST = (7, 5)  # the least compute capability that kernels are made for
 
 _lock = threading.Lock()
@@ -90,6 +93,8 @@ def devices(number: int | None = None) -> list[CudaDevice]:
 
 def _opened(number: int) -> CudaDevice:
     with _lock:
+        if not _open:
+            gc.callbacks.append(_collecting)
         if number not in _open:
             try:
                 _open[number] = CudaDevice(number)
@@ -98,6 +103,35 @@ def _opened(number: int) -> CudaDevice:
             except Exception as error:  # cuda.core's own
                 raise DeviceError(f"cuda:{number} cannot be opened: {error}") from error
         return _open[number]
+
+
+def _collecting(phase: str, info: dict[str, int]) -> None:
+    """All garbage is about to be collected: by CuPy, say, before it says that a device has no memory."""
+    if phase == "start" and info["generation"] == 2:
+        for device in [*_open.values()]:
+            device.relieve()
+
+
+def _pin(address: int, size: int) -> bool:
+    for device in [*_open.values()]:
+        if device.broken is None:
+            with device._current():
+                status, *_ = device._driver.cuMemHostRegister(address, size, _FOR_ALL)
+            return int(status) == 0
+    return False
+
+
+def _unpin(address: int) -> bool:
+    for device in [*_open.values()]:
+        with device._current():
+            status, *_ = device._driver.cuMemHostUnregister(address)
+        if int(status) == 0:
+            return True
+    return False
+
+
+pinned_pages = PinnedPages(Pinning(_pin, _unpin))
+pinned_arguments = PinnedArguments(Pinning(_pin, _unpin))
 
 
 class _Module(NamedTuple):
@@ -226,7 +260,7 @@ class CudaDevice:
                 if number not in self._lanes:
                     self._device.set_current()
                     stream = self._device.create_stream()
-                    staging = Staging(self._driver, stream, self._checked)
+                    staging = Staging(self._driver, stream, self._checked, pinned_arguments.has)
                     self._lanes[number] = _Lane(stream, staging, Launches(stream))
                 found = self._lanes[number]
         return found
@@ -314,7 +348,36 @@ class CudaDevice:
 
     def trim(self) -> bool:
         """Give all memory back that is kept for later; whether there was any."""
+        pinned_pages.trim()
         return self.pool.trim()
+
+    def relieve(self) -> None:
+        """Give the memory that is kept for later to others, if there is little left for them; never fails."""
+        if not self.pool.bytes or self.broken is not None:
+            return
+        with self._current(), ExitStack() as locks:
+            for lane in [*self._lanes.values()]:
+                if not lane.launches.lock.acquire(blocking=False):
+                    return
+                locks.callback(lane.launches.lock.release)
+                if lane.launches.busy:  # this thread is at it
+                    return
+            status, free, total = self._driver.cuMemGetInfo()
+            if int(status) == 0 and int(free) < int(total) // SCARCE and self.trim():
+                self._driver.cuCtxSynchronize()  # memory is given back in the order of streams
+                _, pool = self._driver.cuDeviceGetMemPool(self._device.device_id)
+                self._driver.cuMemPoolTrimTo(pool, 0)
+
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[Any], order: Any) -> np.ndarray[Any, Any]:
+        found = None if self.broken is not None else pinned_pages.empty(shape, dtype, order)
+        return np.empty(shape, dtype, order) if found is None else found
+
+    def bring_again(self, array: np.ndarray[Any, Any]) -> None:
+        pinned_arguments.pin(array)
+
+    def finish_reading(self) -> None:
+        for lane in [*self._lanes.values()]:
+            lane.staging.finish_reading()
 
     def free_bytes(self) -> int:
         """Memory that can be had: what the driver has, what its pool keeps for later, and what is kept here."""

@@ -63,6 +63,16 @@ class Device(Protocol):
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         """Copy to contiguous host memory, or to rows (see `copy_in`), after everything launched before."""
 
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[Any], order: Any) -> np.ndarray[Any, Any]:
+        """A new array of the host, of unspecified contents, where copies from the device are quick."""
+
+    def bring_again(self, array: np.ndarray[Any, Any]) -> None:
+        """A read-only array that owns its memory is about to be brought, as it has been before. It does not change
+        before `finish_reading`."""
+
+    def finish_reading(self) -> None:
+        """Wait until what has been brought has been read."""
+
     def reaches(self, source: Device) -> bool:
         """Whether another device's memory can be copied from directly."""
 

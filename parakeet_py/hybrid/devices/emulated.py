@@ -66,6 +66,15 @@ class EmulatedDevice:
             for number, row in enumerate(data if pitch else (data,)):
                 self._device.copy_out(address + number * pitch, row)
 
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[Any], order: Any) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype, order)
+
+    def bring_again(self, array: np.ndarray[Any, Any]) -> None:
+        pass
+
+    def finish_reading(self) -> None:
+        pass
+
     def reaches(self, source: Device) -> bool:
         return isinstance(source, EmulatedDevice)
 

@@ -57,6 +57,11 @@ class Launches:
         """Whether something has not been given to the driver yet."""
         return bool(self._kept)
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is being given to the driver at this moment."""
+        return self._flushing
+
     def add(self, kernel: Any, blocks: int, threads: int, arguments: list[Any]) -> None:
         """Launch a kernel; `arguments` are numbers of ctypes."""
         from cuda.core import LaunchConfig

@@ -60,7 +60,7 @@ class MemoryPool:
 
     def __init__(self, most: int, close: Callable[[int], None]) -> None:
         self._most, self._close = most, close
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage may be collected meanwhile, see `relieve` of devices
         self._kept: dict[tuple[int, int], Stock] = {}  # by lane and size
         self.bytes = 0
 

@@ -3,7 +3,8 @@
 A device reads and writes pinned memory by itself; from other memory the driver copies first, and waits. `Staging` owns
 a ring of pinned blocks: a copy to the device fills one block while the one before is on its way, and returns when the
 host's memory has been read; a copy to the host has all blocks under way while it empties the first. Memory that is
-pinned already needs no block, but its owner may change it next, so it is waited for.
+pinned already needs no block, but its owner may change it next, so it is waited for: at once, or, where it does not
+change as long as a call goes on, before that ends (`finish_reading`). The CPU's threads fill and empty blocks.
 
 Columns of a matrix are rows that lie apart: the host packs as many into a block as fit, and one pitched copy lays them
 where they belong. Copies of a few kilobytes in one piece are the driver's own: it takes those along at once.
@@ -11,12 +12,13 @@ where they belong. Copies of a few kilobytes in one piece are the driver's own: 
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from parakeet_py.llvm.runtime.host_copies import copy, copy_rows
 
 SMALL = 64 << 10  # bytes that the driver takes along without waiting
 BLOCK = 4 << 20
@@ -29,12 +31,11 @@ Checked = Callable[[Any, str], Any]
 class _Block:
     """Pinned memory; `event` is the last copy from or to it."""
 
-    __slots__ = ("address", "buffer", "event", "view")
+    __slots__ = ("address", "buffer", "event")
 
     def __init__(self, resource: Any) -> None:
         self.buffer = resource.allocate(BLOCK)
         self.address = int(self.buffer.handle)
-        self.view = np.ctypeslib.as_array((ctypes.c_uint8 * BLOCK).from_address(self.address))
         self.event: Any = None
 
     def wait(self) -> None:
@@ -50,10 +51,12 @@ class Staging:
     driver : `cuda.bindings.driver`
     stream : the device's
     checked : gives the values of a driver call, or raises
+    steady : whether pinned memory at an address does not change as long as a call goes on
     """
 
-    def __init__(self, driver: Any, stream: Any, checked: Checked) -> None:
-        self._driver, self._stream, self._checked = driver, stream, checked
+    def __init__(self, driver: Any, stream: Any, checked: Checked, steady: Callable[[int], bool]) -> None:
+        self._driver, self._stream, self._checked, self._steady = driver, stream, checked, steady
+        self._reading: Any = None  # the last copy from steady memory
         self._blocks: list[_Block] = []
         self._next = 0
         self._lock = threading.Lock()
@@ -67,17 +70,24 @@ class Staging:
         pinned = size > 0 and self._is_pinned(source)
         if size <= SMALL or pinned:
             self._to_device(address, source, size)
-            if pinned:
+            if pinned and size > SMALL and self._steady(source):
+                self._reading = self._stream.record(event=self._reading)
+            elif pinned:
                 self._stream.sync()
             return
-        flat = data.reshape(-1).view(np.uint8)
         with self._lock:
             for start in range(0, size, BLOCK):
-                part = flat[start : start + BLOCK]
+                part = min(BLOCK, size - start)
                 block = self._free_block()
-                np.copyto(block.view[: part.size], part)
-                self._to_device(address + start, block.address, part.size)
+                copy(block.address, source + start, part)
+                self._to_device(address + start, block.address, part)
                 block.event = self._stream.record(event=block.event)
+
+    def finish_reading(self) -> None:
+        """Wait until all that is not in blocks has been read."""
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.sync()
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         """Copy to contiguous memory of the host, or to rows of it, after everything launched before."""
@@ -89,19 +99,17 @@ class Staging:
             self._to_host(target, address, size)
             self._stream.sync()
             return
-        flat = data.reshape(-1).view(np.uint8)
         with self._lock:
-            starts = range(0, size, BLOCK)
             under_way: list[tuple[int, _Block]] = []
-            for start in starts:
+            for start in range(0, size, BLOCK):
                 if len(under_way) == BLOCKS:
-                    self._empty(flat, *under_way.pop(0))
+                    self._empty(target, size, *under_way.pop(0))
                 block = self._free_block()
                 self._to_host(block.address, address + start, min(BLOCK, size - start))
                 block.event = self._stream.record(event=block.event)
                 under_way.append((start, block))
             for start, block in under_way:
-                self._empty(flat, start, block)
+                self._empty(target, size, start, block)
 
     def _rows_in(self, address: int, data: np.ndarray[Any, Any], pitch: int) -> None:
         count, width = data.shape
@@ -114,7 +122,7 @@ class Staging:
             for start in range(0, count, several):
                 part = data[start : start + several]
                 block = self._free_block()
-                np.copyto(block.view[: part.size].reshape(part.shape), part)
+                copy_rows(block.address, width, part.ctypes.data, part.strides[0], len(part), width)
                 self._pitched(True, address + start * pitch, pitch, block.address, part.shape)
                 block.event = self._stream.record(event=block.event)
 
@@ -139,7 +147,8 @@ class Staging:
 
     def _unpack(self, part: np.ndarray[Any, Any], block: _Block) -> None:
         block.wait()
-        np.copyto(part, block.view[: part.size].reshape(part.shape))
+        height, width = part.shape
+        copy_rows(part.ctypes.data, part.strides[0], block.address, width, height, width)
 
     def _pitched(self, to_device: bool, address: int, pitch: int, packed: int, shape: tuple[int, ...]) -> None:
         """Copy rows between where they lie apart on the device and where they lie together in pinned memory."""
@@ -154,10 +163,9 @@ class Staging:
             what.dstMemoryType, what.dstHost, what.dstPitch = kinds.CU_MEMORYTYPE_HOST, packed, shape[1]
         self._checked(driver.cuMemcpy2DAsync(what, self._stream.handle), "copying rows")
 
-    def _empty(self, flat: np.ndarray[Any, Any], start: int, block: _Block) -> None:
+    def _empty(self, target: int, size: int, start: int, block: _Block) -> None:
         block.wait()
-        part = flat[start : start + BLOCK]
-        np.copyto(part, block.view[: part.size])
+        copy(target + start, block.address, min(BLOCK, size - start))
 
     def _free_block(self) -> _Block:
         """The next block of the ring, once the copy that used it last is done."""

@@ -98,6 +98,15 @@ class Meter:
         if noting is not None:
             noting.copied_out()
 
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[Any], order: Any) -> np.ndarray[Any, Any]:
+        return self.device.host_array(shape, dtype, order)
+
+    def bring_again(self, array: np.ndarray[Any, Any]) -> None:
+        self.device.bring_again(array)
+
+    def finish_reading(self) -> None:
+        self.device.finish_reading()
+
     def reaches(self, source: Device) -> bool:
         return self.device.reaches(source)
 

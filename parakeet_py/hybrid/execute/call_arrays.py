@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.base.types import Array, Object, Scalar
-from parakeet_py.hybrid.devices.device import DeviceError
+from parakeet_py.hybrid.devices.device import Device, DeviceError
 from parakeet_py.hybrid.devices.recording import active, spoil
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute.device_loss import member_of
@@ -57,6 +58,7 @@ class CallArrays:
     stays : results stay on the devices, as some argument lives there
     shown : others may have seen what the call has done so far
     visible : the memory that Python has been shown, or has given, that is no argument
+    brought, reading : read-only arrays that are not on all devices yet, and those devices
     roots, homes, constant : of a device alone: what its memory is a copy of, where that is between calls, and the
         arguments that are not stored to
     """
@@ -73,6 +75,8 @@ class CallArrays:
         self.visible: dict[Root, None] = {}
         self.stays = self.shown = False
         self.constant: set[Root] = set()
+        self.reading: list[Device] = []
+        self.brought: list[Home] = []
         self.shared: dict[int, tuple[DeviceView, SharedArray]] = {}
         self.roots: dict[Buffer, Root] = {}
         self.homes: dict[Buffer, Home] = {}
@@ -145,7 +149,13 @@ class CallArrays:
         return there
 
     def frozen(self, home: Home, array: np.ndarray[Any, Any]) -> Any:
-        """A read-only array of NumPy's that stays on devices from its first call on."""
+        """A read-only array of NumPy's that stays on devices from its first call on, if there is room."""
+        missing = [device for device in self.team.devices if not home.is_whole_on(device)]
+        if missing and not self.memories.rehearsal:
+            if home.brought:
+                missing[0].bring_again(array)
+            self.reading += missing
+            self.brought.append(home)
         home.owner = (array,)
         root = self.root_of(home)
         home.owner = ()
@@ -166,6 +176,10 @@ class CallArrays:
             self.lent.roots += [root for root in self.visible if root.home is None and root not in own]
         for home, root in self.entered.items():
             home.leave(root, self.team.devices)
+        for device in self.reading:
+            with suppress(DeviceError):  # the call raises its own
+                device.finish_reading()
+        self.reading.clear()
 
     def there(self, array: SharedArray) -> DeviceView:
         """An array in the memory of the device, complete."""

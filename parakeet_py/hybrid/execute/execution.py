@@ -158,10 +158,13 @@ class Execution(RegionRuns):
             self.bring_back()
             failed = False
             known: dict[int, Any] = {}
-            return [
+            found = [
                 self.result(value, kind, number not in listed, known)
                 for number, (value, kind) in enumerate(zip(results, kinds, strict=True))
             ]
+            for home in self.brought:
+                home.brought = True
+            return found
         except (Lost, DeviceError):  # nothing on the device can be trusted any more
             failed = False
             raise

@@ -128,13 +128,21 @@ class DeviceView:
         low, size = span(self.shape, self.strides, np.dtype(self.dtype).itemsize)
         if not size:
             return np.empty(self.shape, self.dtype)
-        host = np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides))
+        host = self._new_on_host()
         if host.strides == self.strides:  # it owns its memory, as new arrays of NumPy do
             self.buffer.device.copy_out(_bytes_of(host), self.address)
             return host
         data = np.empty(size, np.uint8)
         self.buffer.device.copy_out(data, self.address + low)
         return np.ndarray(self.shape, self.dtype, data, -low, self.strides)
+
+    def _new_on_host(self) -> np.ndarray[Any, Any]:
+        """A new array with these axes, in their order."""
+        dtype = np.dtype(self.dtype)
+        for order in ("C", "F"):
+            if self.strides == strides_of(self.shape, dtype.itemsize, order):
+                return self.buffer.device.host_array(self.shape, dtype, order)
+        return np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, dtype), self.shape, self.strides))
 
 
 def contents_of(device: Any, address: int, size: int) -> Callable[[int], None]:

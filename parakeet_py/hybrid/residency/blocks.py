@@ -197,7 +197,8 @@ class Root:
         dtype, shape, strides, _ = layout
         for order in ("C", "F"):
             if strides == strides_of(shape, dtype.itemsize, order) and math.prod(shape) * dtype.itemsize == self.size:
-                found: np.ndarray[Any, Any] = np.empty(shape, dtype, "F" if order == "F" else "C")
+                devices = self.memories.devices
+                found = devices[0].host_array(shape, dtype, order) if devices else np.empty(shape, dtype, order)
                 with self.memories.lock:
                     if self._address is None:
                         self._reserve(found)

@@ -34,6 +34,7 @@ class Home:
     Attributes
     ----------
     address : reserved when it is first asked for, where None was given
+    brought : a call has brought it to devices before
     aligned : how many bytes behind the beginning of a page the address is, if it is reserved
     valid : the bytes that are valid in each memory
     copies : the memory on each device that has a copy
@@ -46,6 +47,7 @@ class Home:
         "__weakref__",
         "_address",
         "aligned",
+        "brought",
         "copies",
         "everything",
         "first",
@@ -59,7 +61,7 @@ class Home:
         self, address: int | None, size: int, owner: Sequence[np.ndarray[Any, Any]] = (), frozen: bool = False
     ) -> None:
         self._address, self.size, self.owner, self.frozen = address, size, owner, frozen
-        self.aligned = 0
+        self.aligned, self.brought = 0, False
         self.first: weakref.ref[Any] | None = None
         self.everything = span(0, size)
         self.valid: dict[Place, Spans] = {None: self.everything}
@@ -77,6 +79,7 @@ class Home:
         """The home of bytes that are where a call like one before has left them."""
         made = object.__new__(cls)
         made._address, made.size, made.owner, made.frozen, made.aligned = None, size, (), False, 0
+        made.brought = False
         made.everything, made.valid, made.copies, made.first = everything, valid, copies, None
         return made
 
@@ -116,6 +119,10 @@ class Home:
     def is_only_on(self, device: Device) -> bool:
         """Whether all bytes are valid on a device, and nowhere else."""
         return len(self.valid) == 1 and self.valid.get(device) is self.everything and device in self.copies
+
+    def is_whole_on(self, device: Device) -> bool:
+        """Whether all bytes are valid on a device."""
+        return self.valid.get(device) is self.everything and device in self.copies
 
     def enter(self, memories: Memories, devices: Sequence[Device]) -> Root:
         """The root of these bytes in a call, whose memory `number + 1` is that of `devices[number]`."""

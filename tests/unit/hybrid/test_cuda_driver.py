@@ -28,7 +28,9 @@ def run(*command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("scenario", ["calls", "memory", "schedules", "peers", "more_peers", "foreign", "faults"])
+@pytest.mark.parametrize(
+    "scenario", ["calls", "memory", "pinned", "schedules", "peers", "more_peers", "foreign", "faults"]
+)
 def test_scenarios(scenario: str) -> None:
     assert run("-m", "tests.driver.scenarios", scenario).endswith("done\n")
 

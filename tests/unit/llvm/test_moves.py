@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
+from parakeet_py.llvm.runtime import host_copies
 
 DTYPES = (
     "bool",
@@ -75,3 +76,21 @@ def test_shared_ranges_are_whole(threads):
     with options(threads=threads):
         given = accelerate(both)(a)
     assert all(map(np.array_equal, given, both(a)))
+
+
+@pytest.mark.parametrize("size", [0, 1, host_copies.GRAIN, host_copies.GRAIN + 1, 5 * host_copies.GRAIN + 3])
+def test_memory_that_the_pool_copies(size):
+    source = sample(size + 2, "uint8")
+    target = np.zeros_like(source)
+    with options(threads=2):
+        host_copies.copy(target.ctypes.data + 1, source.ctypes.data + 1, size)
+    assert np.array_equal(target[1 : size + 1], source[1 : size + 1]) and target[0] == target[-1] == 0
+
+
+@pytest.mark.parametrize(("height", "width"), [(0, 5), (3, 1), (300, 2000), (3, host_copies.GRAIN)])
+def test_rows_that_the_pool_copies(height, width):
+    source = sample(height * (width + 7), "uint8").reshape(height, width + 7)
+    target = np.zeros((height, width + 3), np.uint8)
+    with options(threads=2):
+        host_copies.copy_rows(target.ctypes.data, width + 3, source.ctypes.data, width + 7, height, width)
+    assert np.array_equal(target[:, :width], source[:, :width]) and not target[:, width:].any()
