@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from tests.corpus import program
+from tests.corpus import Case, program
 
 
 class Later(dict):
@@ -309,3 +309,51 @@ def grown(values):
     eval("1")
     values.append(1.0)
     return len(values)
+
+
+SETS = [Case(lambda: ({1, 2}, 4, 2)), Case(lambda: (set(), 4, 2))]
+GROWING = [([1], 3, 2)]
+
+
+@program(SETS, opaque=1, mutates=[0])
+def set_or_a_set_written_out(s, x, n):
+    s |= {x, 9, x}
+    return x + n
+
+
+@program(SETS, opaque=3, mutates=[0])
+def methods_given_sets_written_out(s, x, n):
+    s.update({x, -1, n})
+    s.difference_update({n})
+    return s & {x, -1}, x + n
+
+
+@program(GROWING, opaque=1, mutates=[0])
+def sets_written_out_in_a_loop_and_kept(found, n, x):
+    for i in range(n):
+        found.append({i, x})
+    return n
+
+
+@program(GROWING, opaque=None, fell_back=None, mutates=[0])
+def set_kept_and_read(found, n, x):
+    made = {n, x}
+    found.append(made)
+    return len(made), found[-1] is made
+
+
+@program(GROWING, opaque=None, fell_back=None, mutates=[0])
+def set_kept_and_changed(found, n, x):
+    made = {x}
+    same = made
+    found.append(made)
+    for i in range(n):
+        same.add(i)
+    return found
+
+
+@program(GROWING, opaque=None, fell_back=None, mutates=[0])
+def set_in_a_tuple_kept_and_returned(found, n, x):
+    made = ({n, x}, 1)
+    found.append(made)
+    return made

@@ -19,7 +19,7 @@ from parakeet_py.typed_ir.specialize.observed import Lookups
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
 from parakeet_py.typed_ir.specialize.paths.templates import Template
 from parakeet_py.typed_ir.specialize.restarts import NeedObservation, Restart
-from parakeet_py.typed_ir.specialize.values import ArrayV, Frame, TupleV, Value
+from parakeet_py.typed_ir.specialize.values import ArrayV, Frame, MapV, TupleV, Value
 
 
 @record(frozen=False)
@@ -143,6 +143,9 @@ class PythonState:
         self.sites: list[OpaqueSite] = []
         self.lists: dict[int, tuple[Value, Any]] = {}  # that Python has given, by `id`, and the keys of what gave them
         self.made: dict[int, tuple[Value, Fact]] = {}  # lists and dicts that statements make, see `made_containers`
+        self.displays: dict[
+            int, tuple[MapV, tuple[Value, ...]]
+        ] = {}  # sets that are written out, by `id`, and their items
         self.lists_given = False  # has Python been given lists whose items might be assigned here,
         self.lists_stored = False  # and have items of such lists been assigned?
         self.random_states: dict[ir.Var, TupleV] = {}  # of generators that Python has made, see `random_generators`

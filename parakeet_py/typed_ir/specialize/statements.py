@@ -208,7 +208,7 @@ def compute(s: Context, op: ssa.Op) -> Value | None:
         case ssa.BuildList(items):
             return containers.list_display(s, items)
         case ssa.BuildSet(items):
-            return hash_maps.new_set(s, s.items(items))
+            return hash_maps.displayed(s, s.items(items))
         case ssa.BuildDict(items):
             return _dict(s, items)
         case ssa.BuildSlice(lower, upper, step):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import sys
 import threading
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parakeet_py import accelerate
+from parakeet_py import accelerate, options
 from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.base.types import DTYPES
 from tests.helpers.handed_back_calls import compiled, hidden, identity, same, x4
@@ -321,3 +322,19 @@ def test_calls_inside_calls() -> None:
     made = accelerate(outer)
     for _ in range(4):
         assert made(x4).tolist() == ((((x4 * 2) + 1) * 2) + (((x4 * 2) + 1) * 2 + 1) * 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("body", "argument"),
+    [("a |= {9}", {1}), ("a -= {x, 2}", {1}), ("a.update({x})", {1}), ("a.append(x)", [1]), ("a[0] = x", [1]),
+     ("a.sort()", [2, 1]), ("a[x] = a.get(x, 0) + 1", {1: 2})],
+)  # fmt: skip
+def test_changes_of_containers_alone_are_for_python(body: str, argument: Any) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"def change(a, x): {body}", scope)
+    plain = scope["change"]
+    made, mine, own = accelerate(plain), copy.copy(argument), copy.copy(argument)
+    with options(check=0):
+        for _ in range(3):
+            assert made(mine, 5) is plain(own, 5) and mine == own
+    assert made.opaque_calls and not made.specializations and not made.fell_back

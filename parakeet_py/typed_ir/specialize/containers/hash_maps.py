@@ -58,6 +58,13 @@ def new_set(s: Context, items: Sequence[Value]) -> MapV:
     return made
 
 
+def displayed(s: Context, items: Sequence[Value]) -> MapV:
+    """A set that is written out; where Python is given it as it is, Python makes it of the items, without a table."""
+    made = new_set(s, items)
+    s.python.displays[id(made)] = made, tuple(items)
+    return made
+
+
 def set_of(s: Context, value: Value) -> MapV:
     """set(value)"""
     if isinstance(value, ComprehensionV):

@@ -55,6 +55,17 @@ def give(s: Context, given: Sequence[Value]) -> None:
             raise s.unsupported(_WHAT)
 
 
+def is_used_again(s: Context, value: Value) -> bool:
+    """Does the function use a value behind the statement, by itself or in a container?"""
+    return any(value is part for used in _used_again(s) for part in _all_parts(used))
+
+
+def _all_parts(value: Value) -> Iterator[Value]:
+    yield value
+    for part in parts_of(value):
+        yield from _all_parts(part)
+
+
 def _may_be_one(s: Context, one: Value, other: Value) -> bool:
     """May two values stand for one list or dict? Of lists in columns the rows are read anew each time, in the same
     memory, and what attributes hold is put together anew behind branches and loops."""

@@ -164,7 +164,7 @@ def _refuse(s: Context, op: Operation, reason: str) -> None:
         raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
     if any(isinstance(value, ObjectV) and value.var in s.arguments.unusual_arrays for value in op.operands):
         raise s.unsupported(UNUSUAL_ARRAY)
-    if op.name == "call" and op.may_keep and any(map(_holds_map, op.operands)):
+    if op.name == "call" and op.may_keep and any(_holds_map(s, value) for value in op.operands):
         raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
     if op.may_keep and any(map(owned_containers.holds_own, op.operands)):
         s.give_list("a list given to Python whose items are assigned")
@@ -207,8 +207,12 @@ def _refuse_result(s: Context, op: Operation, result: Spec | None, reason: str) 
         raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
 
 
-def _holds_map(value: Value) -> bool:
-    return isinstance(value, MapV) or any(map(_holds_map, parts_of(value)))
+def _holds_map(s: Context, value: Value) -> bool:
+    """Is this a dict or set of the function's own, or does it hold one? What is made of a set that is written out is
+    Python's alone, if the function does not use that set again."""
+    if isinstance(value, MapV):
+        return id(value) not in s.python.displays or made_containers.is_used_again(s, value)
+    return any(_holds_map(s, part) for part in parts_of(value))
 
 
 def in_numpy(s: Context) -> bool:

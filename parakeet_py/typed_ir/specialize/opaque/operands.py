@@ -96,6 +96,10 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
         case MethodV(obj, name):
             return ContainerT("method", (template_of(s, obj, leaves),), (name,))
         case MapV(entries, _, kind):
+            _, written_out = s.python.displays.get(id(value), (None, None))
+            if written_out is not None:
+                parts = tuple(template_of(s, item, leaves) for item in written_out)
+                return ContainerT("named", (ContainerT("tuple", parts),), (set,))
             if kind == "reordered":
                 raise s.unsupported("a set from which items have been removed, given to Python")
             return ContainerT(f"{kind}_of", (template_of(s, entries, leaves),))
