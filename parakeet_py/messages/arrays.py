@@ -5,6 +5,7 @@ Also what is in a list of objects that compiled loops do not go through.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ def with_array_named(error: UnsupportedError, names: Sequence[str], args: Sequen
     if error.message == ITERATED_LIST:
         return _with_list_named(error, names, args)
     if error.message not in (UNUSUAL_ARRAY, ITERATED_ARRAY):
-        return error
+        return _with_library_named(error, names, args)
     for name, value in zip(names, args, strict=False):
         found = _first_unusual(name, value)
         if found is not None:
@@ -33,6 +34,27 @@ def with_array_named(error: UnsupportedError, names: Sequence[str], args: Sequen
             message = f"`{place}` is {what}, which is not compiled as an array"
             return UnsupportedError(message, error.filename, error.pos, error.lines, hint, first_line=error.first_line)
     return error
+
+
+def _with_library_named(error: UnsupportedError, names: Sequence[str], args: Sequence[Any]) -> UnsupportedError:
+    """The error, with what to do about an array of another library that it is about: in the host's memory NumPy can
+    have the same elements as an array of its own."""
+    if not (error.message.startswith("iteration over ") or "in a loop" in error.message):
+        return error
+    for name, value in zip(names, args, strict=False):
+        kind = type(value)
+        if _is_array_of_others(kind) and re.search(rf"\b{re.escape(kind.__name__)}\b", error.message):
+            made = f"np.asarray({name})" if not hasattr(value, "columns") else f"columns, as np.asarray({name}[...])"
+            hint = f"compute with {made}, made in the function or before the call"
+            return UnsupportedError(
+                error.message, error.filename, error.pos, error.lines, hint, first_line=error.first_line
+            )
+    return error
+
+
+def _is_array_of_others(kind: type) -> bool:
+    shares = hasattr(kind, "__array__") or hasattr(kind, "__dlpack__")
+    return shares and kind.__module__.partition(".")[0] != "numpy"
 
 
 def _with_list_named(error: UnsupportedError, names: Sequence[str], args: Sequence[Any]) -> UnsupportedError:

@@ -246,6 +246,33 @@ def test_lists_say_what_is_in_them(items: list[Any], text: str, hint: str) -> No
     assert caught.value.message == text and hint in caught.value.advice and caught.value.code == "iteration"
 
 
+class Line:
+    """An array of another library."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.ones(3)
+
+    def __iter__(self) -> Any:
+        return iter([1, 2])
+
+
+class Table(Line):
+    columns = "a", "b"
+
+
+@pytest.mark.parametrize(("value", "made"), [(Line(), "np.asarray(x)"), (Table(), "columns, as np.asarray(x[...])")])
+def test_arrays_of_other_libraries(value: Any, made: str) -> None:
+    @accelerate(strict=True)
+    def f(n, x):
+        for _ in x:
+            n += 1
+        return n
+
+    with pytest.raises(UnsupportedError) as caught:
+        f(2, value)
+    assert caught.value.advice == f"compute with {made}, made in the function or before the call"
+
+
 def test_rows_of_structured_arrays_name_them() -> None:
     @accelerate(strict=True)
     def f(rows):

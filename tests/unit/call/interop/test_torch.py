@@ -123,3 +123,22 @@ def test_their_memory_as_an_array() -> None:
     t = torch.arange(6.0)[::2]
     result = running(t.numpy())
     assert torch.from_numpy(result).data_ptr() == t.data_ptr() and t.tolist() == [0.0, 2.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "convert", [np.asarray, np.from_dlpack, lambda t: t.numpy()], ids=["asarray", "dlpack", "numpy"]
+)
+def test_made_an_array_in_the_function(convert: Callable[[Any], Any]) -> None:
+    @accelerate(when="now")
+    def running(t):
+        x = convert(t)
+        for i in range(1, len(x)):
+            x[i] += x[i - 1]
+        return t, x
+
+    for _ in range(3):
+        t = torch.arange(4.0)
+        same, array = running(t)
+        assert same is t and t.tolist() == array.tolist() == [0.0, 1.0, 3.0, 6.0]
+        assert torch.from_numpy(array).data_ptr() == t.data_ptr()
+    assert running.specializations and len(running.opaque_calls) == 1 and not running.fell_back
