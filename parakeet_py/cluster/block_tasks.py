@@ -17,9 +17,9 @@ from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
 from parakeet_py.cluster.planned_call import RegionRun
 from parakeet_py.cluster.stores import Stores
 from parakeet_py.cluster.stretches import stretches_of
-from parakeet_py.cluster.windows import Layout, Snapshot, TaskInputs
+from parakeet_py.cluster.windows import Layout, TaskInputs
 from parakeet_py.cluster.worker import tasks
-from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec, volume
+from parakeet_py.cluster.worker.buffers import Box, Piece, ScalarSlot, ViewSlot, WindowSpec, volume
 from parakeet_py.cluster.worker.given_up import may_give_up
 from parakeet_py.cluster.worker.tasks import Arguments, Stretch
 from parakeet_py.hybrid.partition.block_parts import private_identity
@@ -65,13 +65,14 @@ class BlockTasks:
         self.copied = copied = copy_of_target(run, len(self.roots))
         slots = tuple(copied[1] if copied and var is copied[0] else self._slot(var) for var in names)
         self.common = Arguments(filled, slots, rows_of(run, self.roots))
+        self.is_map = isinstance(run.region.op, ir.Map)
         self.prefix = self.graph.prefix(type(run.region.op).__name__.lower())
         stored = sum(id(root) in stores.roots for root in self.roots)
         self.given = len(filled) + len(function.body.results)
         self.count = self.given + stored + (copied is not None)
         self.raises, self.gives_up = may_fail(function.body), may_give_up(function)
         self.repeats = (
-            isinstance(run.region.op, ir.Map)
+            self.is_map
             and run.region.touched.traced
             and bool(run.cut)
             and not (run.private or before or self.raises or self.gives_up)
@@ -97,30 +98,36 @@ class BlockTasks:
         specs = [self._window(inputs, number, place) for number in range(len(self.roots))]
         if self.copied is not None:
             specs.append(self.copied[2])
-        los, counts = self._bounds(place)
         key: Hashable = (self.prefix, *place) if place else (self.prefix,)
-        nbytes = self._bytes(counts, specs)
+        what = "block", id(self.function), place
+        block = self.layouts.get(what)
+        if block is None:
+            los, counts = self._bounds(place)
+            block = self.layouts[what] = los, counts, self._bytes(counts, specs)
+        los, counts, nbytes = block
         stretches: tuple[Stretch, ...] = ()
-        if not self.kernel.together:
+        if self.is_map and not self.kernel.together:
             stretches = stretches_of(self.run, self.snapshots, place, specs, self.layouts)
         given = own, los, counts, tuple(specs), stretches, *inputs.refs()
         self.graph.add(key, tasks.run_part, TaskRef(self.kernel_key), *given, gives_up=self.gives_up, nbytes=nbytes)
-        if isinstance(self.run.region.op, ir.Map) and nbytes <= SMALL_VALUE:
+        if self.is_map and nbytes <= SMALL_VALUE:
             self.graph.trivial.add(key)
         if self.raises:
             self.call.may_raise.append(key)
         keys = self._several(key, place, nbytes)
-        stored = [(root, spec) for root, spec in zip(self.roots, specs, strict=False) if spec.written]
+        stored = [number for number, (_, spec) in enumerate(zip(self.roots, specs, strict=False)) if spec.written]
         split = self.count - len(stored)
-        for number, (root, spec) in enumerate(stored, split):
-            if self.stores.made(root, place, spec, keys[number]):
+        for number, at in enumerate(stored, split):
+            target, chunks = self.layouts["chunks", at, place]
+            if self.stores.made(self.roots[at], target, chunks, specs[at], keys[number]):
                 self._learn(keys[number], number, place, inputs)
-        own_keys = iter(keys[:split])
-        unused = self.run.unused
-        found = [None if number in unused else next(own_keys) for number in range(split + len(unused))]
         for number in range(split):
             self._learn(keys[number], number, place, inputs)
-        return found
+        unused = self.run.unused
+        if not unused:
+            return keys[:split]
+        own_keys = iter(keys[:split])
+        return [None if number in unused else next(own_keys) for number in range(split + len(unused))]
 
     def _inputs(
         self, near: frozenset[Hashable] | None = None, made: Maker | None = None, home: Hashable = None
@@ -283,28 +290,36 @@ class BlockTasks:
         """The window of a root; `target`: what of a root that is stored into is made, if that is no chunk."""
         snapshot, windows = self.snapshots[number], self.run.windows
         root = snapshot.root
-        known = self.layouts.get((number, place, target))
+        where = number, place, target
+        known = self.layouts.get(where)
         if known is None:
-            known = self.layouts[number, place, target] = self._new_layout(snapshot, place, target)
+            known = self.layouts[where] = self._new_layout(number, place, target)
         layout, written, old, skipped = known
-        if layout is None:
-            return WindowSpec(root.dtype, tuple((start, start) for start in (0,) * len(root.shape)), (), False)
-        spec = windows.of_layout(inputs, snapshot, layout, written, old, skipped, self.repeats)
-        if len(snapshot.keys) > 1 and spec.box == root.whole():
+        pieces: tuple[Piece, ...] = ()
+        if layout is not None and old:
+            pieces = tuple(windows.pieces(inputs, snapshot, layout, skipped, self.repeats))
+        spec: WindowSpec | None = self.layouts.get((where, pieces))
+        if spec is None:
+            box = tuple((0, 0) for _ in root.shape) if layout is None else layout.box
+            spec = self.layouts[where, pieces] = WindowSpec(root.dtype, box, pieces, written, skipped)
+        if layout is not None and layout.whole and len(snapshot.keys) > 1:
             self.call.check_size(self.run.region.line, volume(spec.box) * root.itemsize)
         return spec
 
     def _new_layout(
-        self, snapshot: Snapshot, place: Block, target: Box | None
+        self, number: int, place: Block, target: Box | None
     ) -> tuple[Layout | None, bool, bool, Box | None]:
         """The layout of a window, whether it is stored into, whether what is there now is needed, and of what box it
         is not."""
+        snapshot = self.snapshots[number]
         root = snapshot.root
         boxes = self.run.boxes(self.run.reads, root, place)
         if id(root) not in self.stores.roots:
             target = None
         elif target is None:
             target = self.stores.box(root, tuple(at for at in place if isinstance(at, int)))
+            if target is not None:
+                self.layouts["chunks", number, place] = target, self.stores.chunks(root, target)
         old, skipped = True, None
         if target is not None:
             skipped = None if boxes else self.stores.stored_for_sure(root, place)

@@ -19,7 +19,7 @@ fetch them from another one would take longer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Set
 from hashlib import blake2b
 from typing import Any
 
@@ -94,14 +94,15 @@ class _Fusion:
         self.edges = again
         self.order = {key: number for number, key in enumerate(tasks)}
         self.constants = {key for key, task in tasks.items() if _is_constant(task)}
+        self.codes = {key for key in self.constants if isinstance(tasks[key].value, Kernel)}
         self.readers: dict[Hashable, list[Hashable]] = {}
         for key, task in tasks.items():
             for other in getattr(task, "dependencies", ()):
-                self.readers.setdefault(other, []).append(key)
+                if other in self.readers:
+                    self.readers[other].append(key)
+                else:
+                    self.readers[other] = [key]
         self.of: dict[Hashable, _Group] = {}
-
-    def reads(self, task: Task) -> set[Hashable]:
-        return set(task.dependencies - self.constants) if self.constants else set(task.dependencies)
 
     # ---- lines -------------------------------------------------------------------------------------------------------
 
@@ -110,7 +111,7 @@ class _Fusion:
             task = self.tasks[key]
             if not isinstance(task, Task):
                 continue
-            reads = self.reads(task)
+            reads = task.dependencies - self.constants
             line = self._line_of(key, task, reads)
             if line is None:
                 line = _Group(key)
@@ -127,20 +128,20 @@ class _Fusion:
             line.reads |= reads
             self.of[key] = line
 
-    def _line_of(self, key: Hashable, task: Task, reads: set[Hashable]) -> _Group | None:
+    def _line_of(self, key: Hashable, task: Task, reads: Set[Hashable]) -> _Group | None:
         """The line that a task becomes a part of, if there is one."""
         if key in self.shown or key in self.apart:
             return None
         readers = self.readers.get(key, ())
         line = self.of.get(readers[0]) if readers else None
-        if line is None or any(self.of.get(one) is not line for one in readers):
+        if line is None or (len(readers) > 1 and any(self.of.get(one) is not line for one in readers)):
             return None
         if key in line.next or key in self.edges or (key in self.trivial and not reads):
             return line
         return line if len(reads) == 1 and _function(task) in _VIEWS else None
 
     @staticmethod
-    def _begin(line: _Group, task: Task, reads: set[Hashable]) -> None:
+    def _begin(line: _Group, task: Task, reads: Set[Hashable]) -> None:
         line.next = set() if _is_join(task) and len(reads) > 1 else set(reads)
 
     def chunks_that_are_values(
@@ -310,19 +311,19 @@ class _Fusion:
         found: dict[Any, Any],
     ) -> Task:
         """One task of several, in the order in which they run."""
-        members = [(one, self.tasks[one]) for one in group.members]
+        members = [self.tasks[one] for one in group.members]
         own = {one: number for number, one in enumerate(group.members)}
         outside = dict.fromkeys(
-            other for _, task in members for other in task.dependencies if other not in own and other not in copied
+            [other for task in members for other in task.dependencies if other not in own and other not in copied]
         )
         if len(members) == 1 and not any(other in several for other in outside):
-            ((_, task),) = members
-            if not any(other in copied for other in task.dependencies):
+            (task,) = members
+            if copied.keys().isdisjoint(task.dependencies):
                 return task
             return Task(key, task.func, *(_constant(arg, copied) for arg in task.args))
         places: dict[Hashable, worker.Value] = {}
         given: dict[Hashable, int] = {}
-        codes = [other for other in outside if isinstance(getattr(self.tasks.get(other), "value", None), Kernel)]
+        codes = [other for other in outside if other in self.codes]
         if len(codes) > 1:
             bundle = f"{codes[0]}-and-{blake2b(repr(codes).encode(), digest_size=8).hexdigest()}"
             found.setdefault(bundle, DataNode(bundle, tuple(self.tasks[code].value for code in codes)))
@@ -330,18 +331,14 @@ class _Fusion:
             given[bundle] = 0
         for other in outside:
             if other not in places:
-                whole, item = several.get(other, (other, -1))
+                whole, item = several.get(other, (other, -1)) if several else (other, -1)
                 places[other] = worker.Value(given.setdefault(whole, len(given)), item)
         places |= {one: worker.Value(len(given) + number) for one, number in own.items()}
         steps = tuple(
-            (
-                task.func,
-                tuple(
-                    places[arg.key] if isinstance(arg, TaskRef) and arg.key in places else _constant(arg, copied)
-                    for arg in task.args
-                ),
-            )
-            for _, task in members
+            [
+                (task.func, tuple([_placed(arg, places, copied) if type(arg) is TaskRef else arg for arg in task.args]))
+                for task in members
+            ]
         )
         refs = map(TaskRef, given)
         if len(outs) > 1:
@@ -397,6 +394,11 @@ def _is_constant(task: Any) -> bool:
     if not isinstance(task, DataNode):
         return False
     return isinstance(task.value, Kernel) or (isinstance(task.value, np.ndarray) and task.value.nbytes <= CONSTANT)
+
+
+def _placed(arg: TaskRef, places: Mapping[Hashable, worker.Value], copied: Mapping[Hashable, Any]) -> Any:
+    place = places.get(arg.key)
+    return copied.get(arg.key, arg) if place is None else place
 
 
 def _constant(arg: Any, copied: Mapping[Hashable, Any]) -> Any:

@@ -159,15 +159,13 @@ class Graph:
                 )
         self.inputs[array.name] = array
 
-    def slice(self, key: Hashable, shape: Sequence[int], bounds: tuple[tuple[int, int], ...]) -> Hashable | None:
-        """The key of a slice of a chunk, if it is worth a task of its own."""
-        if not is_sliced(shape, bounds):
-            return None
+    def slice(self, key: Hashable, whole: int, bounds: tuple[tuple[int, int], ...]) -> Hashable:
+        """The key of a slice of a chunk, which has so many elements."""
         found = self._slices.get((key, bounds))
         if found is None:
             found = (f"{self.function}-halo-{self.token}", next(self._numbers))
             self._slices[key, bounds] = self.add(found, cut, TaskRef(key), bounds)
-            if sizes(shape, bounds)[1] > SMALL:
+            if whole > SMALL:
                 self.apart.add(found)
         return found
 
@@ -289,17 +287,8 @@ class Graph:
         self.again.forget()
 
 
-def sizes(shape: Sequence[int], bounds: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """How many elements a slice of a chunk has, and the chunk."""
-    part = whole = 1
-    for (lo, hi), extent in zip(bounds, shape, strict=True):
-        part, whole = part * (hi - lo), whole * extent
-    return part, whole
-
-
-def is_sliced(shape: Sequence[int], bounds: Sequence[tuple[int, int]]) -> bool:
-    """Whether a slice of a chunk is worth a value of its own."""
-    part, whole = sizes(shape, bounds)
+def is_sliced(part: int, whole: int) -> bool:
+    """Whether a slice of a chunk is worth a value of its own, given their elements."""
     return part <= SLICED * whole
 
 

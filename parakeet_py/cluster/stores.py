@@ -128,14 +128,14 @@ class Stores:
         always = len(arrays) == 1 and arrays[0] in self.always
         return self._written(root, place) if stored.target.full and always else None
 
-    def made(self, root: Root, place: Place, spec: WindowSpec, key: Hashable) -> bool:
-        """A task has made the window of a root under a key; gives whether that is a chunk."""
+    def chunks(self, root: Root, target: Box) -> tuple[Place, ...]:
+        """The chunks of the box that a task makes."""
+        return () if volume(target) == 0 and target else tuple(places_of(self.roots[id(root)].bounds, target))
+
+    def made(self, root: Root, target: Box, chunks: Sequence[Place], spec: WindowSpec, key: Hashable) -> bool:
+        """A task has made the window of a root under a key, with the chunks of its `target`; gives whether that is a
+        chunk."""
         stored, box = self.roots[id(root)], spec.box
-        target = self.box(root, place)
-        assert target is not None
-        if volume(target) == 0 and target:
-            return False
-        chunks = list(places_of(stored.bounds, target))
         if len(chunks) == 1 and box == target:
             stored.keys[chunks[0]] = key
             older = stored.snapshot.keys.get(chunks[0])

@@ -8,6 +8,7 @@ is between reads the chunk where it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from parakeet_py.base.types import itemsize
 from parakeet_py.cluster.arrays import LazyArray, Place
@@ -27,9 +28,24 @@ def stretches_of(
     snapshots: Sequence[Snapshot],
     place: Place,
     specs: Sequence[WindowSpec],
-    known: dict[object, Cuts],
+    known: dict[object, Any],
 ) -> tuple[Stretch, ...]:
-    """The stretches of a block; none if it had better run in one. `known` has what an equal block was told."""
+    """The stretches of a block; none if it had better run in one. `known` has what an equal block was told, and holds
+    the windows."""
+    what = "stretches", place, *map(id, specs)
+    found: tuple[Stretch, ...] | None = known.get(what)
+    if found is None:
+        found = known[what] = _stretches(run, snapshots, place, specs, known)
+    return found
+
+
+def _stretches(
+    run: RegionRun,
+    snapshots: Sequence[Snapshot],
+    place: Place,
+    specs: Sequence[WindowSpec],
+    known: dict[object, Any],
+) -> tuple[Stretch, ...]:
     large = [
         number
         for number, spec in enumerate(specs)
@@ -37,7 +53,7 @@ def stretches_of(
     ]
     if not large or not isinstance(run.region.op, ir.Map) or 0 not in run.cut:
         return ()
-    key = "stretches", place
+    key = "cuts", place
     if key not in known:
         known[key] = _cuts(run, snapshots, place, specs, large)
     return tuple(

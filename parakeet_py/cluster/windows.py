@@ -9,7 +9,7 @@ from dask._task_spec import TaskRef
 
 from parakeet_py.cluster.again import Made, Maker
 from parakeet_py.cluster.arrays import Place, Root, box_of, places_of
-from parakeet_py.cluster.graph import Graph, is_sliced, sizes
+from parakeet_py.cluster.graph import Graph, is_sliced
 from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec, volume
 from parakeet_py.cluster.worker.tasks import assembled
 
@@ -65,23 +65,25 @@ def _at(box: Box, outer: Box) -> tuple[int, ...]:
 
 
 class ChunkPart(NamedTuple):
-    """What a window takes of a chunk: a box of the root, of so many elements, that begins at `at` in the chunk; where a
-    slice may be sent instead, its bounds in the chunk; and whether that is worth it."""
+    """What a window takes of a chunk, which has `whole` elements: a box of the root, of `size` elements, that begins at
+    `at` in the chunk; where a slice may be sent instead, its bounds in the chunk; and whether that is worth it."""
 
     place: Place
     box: Box
     at: tuple[int, ...]
     local: Box | None
-    shape: tuple[int, ...]
     size: int
+    whole: int
     sliced: bool
 
 
 class Layout(NamedTuple):
-    """A window as extents of chunks say it: its box, whether one of its boxes is all of that, and its parts."""
+    """A window as extents of chunks say it: its box, whether one of its boxes is all of that, whether it is all of the
+    root, and its parts."""
 
     box: Box
     together: bool
+    whole: bool
     pieces: tuple[ChunkPart, ...]
 
 
@@ -99,12 +101,13 @@ def _layout(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout:
     found = []
     for place, here in inner.items():
         at = tuple(lo - b[number] for (lo, _), b, number in zip(here, bounds, place, strict=True))
-        shape = tuple(b[number + 1] - b[number] for b, number in zip(bounds, place, strict=True))
         local = tuple((a, a + hi - lo) for a, (lo, hi) in zip(at, here, strict=True))
         sent = local if len(inner) > 1 or len(boxes) == 1 else None
-        found.append(ChunkPart(place, here, at, sent, shape, volume(here), sent is not None and is_sliced(shape, sent)))
+        size, whole = volume(here), volume(box_of(bounds, place))
+        found.append(ChunkPart(place, here, at, sent, size, whole, sent is not None and is_sliced(size, whole)))
     box = hull(boxes)
-    return Layout(box, len(boxes) == 1 or box in boxes, tuple(found))
+    whole = box == tuple((0, b[-1]) for b in bounds)
+    return Layout(box, len(boxes) == 1 or box in boxes, whole, tuple(found))
 
 
 class Windows:
@@ -124,73 +127,67 @@ class Windows:
         self, inputs: TaskInputs, snapshot: Snapshot, boxes: Sequence[Box], written: bool, old: bool
     ) -> WindowSpec:
         """A window that holds some boxes of a root; `old`: what is there now is needed."""
-        return self.of_layout(inputs, snapshot, self.layout(snapshot, boxes), written, old)
+        layout = self.layout(snapshot, boxes)
+        pieces = self.pieces(inputs, snapshot, layout) if old else ()
+        return WindowSpec(snapshot.root.dtype, layout.box, tuple(pieces), written)
 
-    def of_layout(
-        self,
-        inputs: TaskInputs,
-        snapshot: Snapshot,
-        layout: Layout,
-        written: bool,
-        old: bool,
-        skipped: Box | None = None,
-        again: bool = False,
-    ) -> WindowSpec:
-        """A window of a layout, of the chunks that the root has now, but for what is skipped; edges of chunks may be
-        computed again."""
-        root = snapshot.root
-        box, pieces = layout.box, []
-        whole = self._whole_key(snapshot, layout) if old else None
-        if whole is not None:
-            pieces.append(Piece(inputs.place(whole), box, (0,) * len(box)))
-        elif old:
-            pieces = self._pieces(inputs, snapshot, layout, skipped, again)
-        return WindowSpec(root.dtype, box, tuple(pieces), written, skipped)
-
-    def _pieces(
-        self, inputs: TaskInputs, snapshot: Snapshot, layout: Layout, skipped: Box | None, again: bool
+    def pieces(
+        self, inputs: TaskInputs, snapshot: Snapshot, layout: Layout, skipped: Box | None = None, again: bool = False
     ) -> list[Piece]:
-        """What a window takes of chunks."""
-        graph, found = self.graph, []
-        zeros, moved, direct, sent = (0,) * len(layout.box), [], [], False
-        parts = [(part, key) for part in layout.pieces if (key := snapshot.keys.get(part.place)) is not None]
-        if skipped is not None:
-            parts = [(part, graph.again.before(key, part.box, skipped)) for part, key in parts]
-        near_by = inputs.near or ()
-        cut = [part.sliced and key not in near_by for part, key in parts]
-        if again:
-            direct = [key for (part, key), one in zip(parts, cut, strict=True) if not one]
+        """What a window takes of the chunks that the root has now, but for what is skipped; edges of chunks may be
+        computed again."""
+        whole = self._whole_key(snapshot, layout) if layout.whole else None
+        if whole is not None:
+            return [Piece(inputs.place(whole), layout.box, (0,) * len(layout.box))]
+        graph, near_by = self.graph, inputs.near or ()
+        remade = graph.again
+        found: list[Piece] = []
+        moved: list[tuple[int, int, Hashable]] = []
+        zeros, sent, keys = (0,) * len(layout.box), False, snapshot.keys
+        parts: list[tuple[ChunkPart, Hashable, bool]] = []
+        direct: list[Hashable] = []
+        for part in layout.pieces:
+            key = keys.get(part.place)
+            if key is None:
+                continue
+            if skipped is not None:
+                key = remade.before(key, part.box, skipped)
+            cut = part.sliced and key not in near_by
+            parts.append((part, key, cut))
+            if again and not cut:
+                direct.append(key)
         near = frozenset(direct)
         if direct and inputs.home is None:
-            inputs.home = graph.again.home(direct[0])
-        for number, ((part, key), one) in enumerate(zip(parts, cut, strict=True)):
-            if skipped is not None and not one:
-                frame = graph.again.frame(key, part.box, part.at, skipped)
+            inputs.home = remade.home(direct[0])
+        for number, (part, key, cut) in enumerate(parts):
+            if skipped is not None and not cut:
+                frame = remade.frame(key, part.box, part.at, skipped)
                 if frame is not None:
                     direct.clear()
                     own = inputs.place(frame[0])
                     found += [Piece(own, box, zeros, number) for number, box in enumerate(frame[1])]
                     continue
-            made = self._made(inputs, part, key, near, snapshot.root.itemsize) if again and one else None
-            if made is not None:
-                found.append(Piece(inputs.place(made[0]), part.box, _at(part.box, made[1])))
-                continue
-            slice_ = None if part.local is None or not one else graph.slice(key, part.shape, part.local)
-            if slice_ is None:
-                found.append(Piece(inputs.place(key), part.box, part.at))
-            else:
-                sent = sent or graph.again.is_made(key)
+            if cut:
+                made = self._made(inputs, part, key, near, snapshot.root.itemsize) if again else None
+                if made is not None:
+                    found.append(Piece(inputs.place(made[0]), part.box, _at(part.box, made[1])))
+                    continue
+                assert part.local is not None
+                slice_ = graph.slice(key, part.whole, part.local)
+                sent = sent or remade.is_made(key)
                 found.append(Piece(inputs.place(slice_), part.box, zeros))
+            else:
+                found.append(Piece(inputs.place(key), part.box, part.at))
             if key not in near_by:
                 moved.append((part.size, number, key))
         if inputs.near is None:  # the task is where the largest is
-            moved = sorted(moved)[:-1]
+            moved = sorted(moved)[:-1] if len(moved) > 1 else []
         for size, _, key in moved:
             graph.move(key, snapshot.root.itemsize * size, inputs.home)
         inputs.direct += direct
-        if not sent:
+        if direct and not sent:
             inputs.inner += direct
-            inputs.depth = max([inputs.depth, *map(graph.again.depth, direct)])
+            inputs.depth = max([inputs.depth, *map(remade.depth, direct)])
         return found
 
     def _made(
@@ -202,7 +199,7 @@ class Windows:
         if not again.is_made(key):
             return None
         if inputs.made is None:
-            if not near or not again.pays(key, *sizes(part.shape, local)):
+            if not near or not again.pays(key, part.size, part.whole):
                 return None
             before = self.graph.moved
             made = again.of(key, part.box, again.read_by(near), inputs.home)
@@ -227,7 +224,7 @@ class Windows:
     def _whole_key(self, snapshot: Snapshot, layout: Layout) -> Hashable | None:
         """The key of all of a root in one, if that is what is wanted and it is in several chunks."""
         root = snapshot.root
-        if not layout.together or len(snapshot.keys) < 2 or layout.box != root.whole():
+        if not (layout.together and layout.whole) or len(snapshot.keys) < 2:
             return None
         if root.keys is not snapshot.keys:
             return None
