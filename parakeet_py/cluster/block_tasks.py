@@ -64,7 +64,9 @@ class BlockTasks:
         self.scalars = list(dict.fromkeys(value.key for value in lazy))  # the first values of every task
         self.copied = copied = copy_of_target(run, len(self.roots))
         slots = tuple(copied[1] if copied and var is copied[0] else self._slot(var) for var in names)
-        self.common = Arguments(filled, slots, rows_of(run, self.roots))
+        if "rows" not in self.layouts:
+            self.layouts["rows"] = rows_of(run, self.roots)
+        self.common = Arguments(filled, slots, self.layouts["rows"])
         self.is_map = isinstance(run.region.op, ir.Map)
         self.prefix = self.graph.prefix(type(run.region.op).__name__.lower())
         stored = sum(id(root) in stores.roots for root in self.roots)
@@ -301,7 +303,8 @@ class BlockTasks:
         spec: WindowSpec | None = self.layouts.get((where, pieces))
         if spec is None:
             box = tuple((0, 0) for _ in root.shape) if layout is None else layout.box
-            spec = self.layouts[where, pieces] = WindowSpec(root.dtype, box, pieces, written, skipped)
+            made = WindowSpec(root.dtype, box, pieces, written, skipped)
+            spec = self.layouts.setdefault((where, pieces), made)  # its `id` is a key of others
         if layout is not None and layout.whole and len(snapshot.keys) > 1:
             self.call.check_size(self.run.region.line, volume(spec.box) * root.itemsize)
         return spec

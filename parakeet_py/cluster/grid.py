@@ -8,6 +8,7 @@ What is written has to fit, as every chunk is made by one task: such a root take
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -61,6 +62,7 @@ class Space:
         self.touched, self.indices, self.extents, self.values = touched, tuple(indices), tuple(extents), values
         self._everywhere = {index: (0, max(extent, 1)) for index, extent in zip(indices, extents, strict=True)}
         self._depends: dict[Var, frozenset[int]] = {}
+        self._forms: dict[int, tuple[Linear, Form | None]] = {}  # of indices, by their ids
 
     def part(self, bounds: Mapping[int, tuple[int, int]]) -> Part:
         """Interval arithmetic where some axes have these ranges, and the others all of theirs."""
@@ -101,6 +103,11 @@ class Space:
         """An index as a form of one index variable; None if it is no such form."""
         if index is None:
             return None
+        if id(index) not in self._forms:
+            self._forms[id(index)] = index, self._form(index)
+        return self._forms[id(index)][1]
+
+    def _form(self, index: Linear) -> Form | None:
         axes = [axis for axis, var in enumerate(self.indices) if index.coefficient(var)]
         if len(axes) > 1:
             return None
@@ -244,8 +251,13 @@ def _hull(forms: Sequence[Form | None]) -> Form | None:
 
 def _merged(chosen: list[int], more: list[int], extent: int) -> list[int]:
     """Boundaries with others taken in that are not near one of them."""
-    if not chosen:
+    if not chosen or chosen == more:
         return more
     least = min(b - a for a, b in zip([0, *chosen], [*chosen, extent], strict=True))
     near = max(least // NEAR, 1)
-    return sorted({*chosen, *(one for one in more if all(abs(one - other) > near for other in chosen))})
+    found = [*chosen]
+    for one in more:
+        at = bisect_left(chosen, one)
+        if all(abs(one - other) > near for other in chosen[max(at - 1, 0) : at + 1]):  # the nearest ones
+            found.append(one)
+    return sorted(found)

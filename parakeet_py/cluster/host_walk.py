@@ -79,7 +79,7 @@ class HostWalk:
         self.chunk_bytes = settings.chunk_bytes
         self.checks: list[Hashable] = []
         self.may_raise: list[Hashable] = []
-        self.layouts: dict[str, dict[Any, Any]] = {}
+        self.layouts = plan.layouts
         self.regions: list[RegionReport] = []
         self.scopes: list[dict[Any, Any]] = []
         self.held: list[Any] = []
@@ -101,6 +101,7 @@ class HostWalk:
         self.large = any(isinstance(leaf, LazyArray) and self.is_large(leaf.root) for leaf in leaves)
         results = self._function(self.plan.function, leaves)
         self.held += results
+        self.plan.keep_layouts()
         return results
 
     def _function(self, function: imp.Function, values: Sequence[Any]) -> list[Any]:

@@ -24,6 +24,7 @@ from parakeet_py.typed_ir.rewrite import free_in_op
 if TYPE_CHECKING:
     from parakeet_py.hybrid.plan.compiled import Compiled
 
+LAYOUTS = 1 << 14  # windows of tasks whose layout is kept for the next call
 Extents = tuple[tuple[int, int, int], ...]  # of arrays: the number of the parameter, the axis, the extent
 
 
@@ -36,6 +37,7 @@ class ClusterPlan:
     identity : what has been compiled, and how: the same in every process
     sites, first : regions and groups of tasks, and the number of the first among the opaque calls of the host part
     routines : NumPy's compiled loops, by the numbers of their calls
+    layouts : of the windows of regions that have run, for when they run again on arrays that are cut alike
     """
 
     def __init__(self, compiled: Compiled) -> None:
@@ -49,7 +51,13 @@ class ClusterPlan:
         self._parts: dict[Any, BlockPart] = {}
         self._kernels: dict[tuple[int, bool, Extents], tuple[Kernel, Hashable]] = {}
         self._steps: dict[int, imp.Function] = {}
+        self.layouts: dict[str, dict[Any, Any]] = {}
         self._kept: list[Any] = []  # their ids are keys
+
+    def keep_layouts(self) -> None:
+        """Keep what calls have noted about layouts, if it is not too much: other calls may be using it."""
+        if sum(map(len, [*self.layouts.values()])) > LAYOUTS:
+            self.layouts = {}
 
     def at(self, site: int) -> Region | Group | None:
         """What stands at an opaque call of the host part: a region, or tasks; None if it is one of the user's."""

@@ -7,6 +7,7 @@ the same way, and results are computed.
 
 from __future__ import annotations
 
+import mmap
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -42,7 +43,6 @@ from parakeet_py.cluster.calls import ClusterCall
 from parakeet_py.cluster.plan import ClusterPlan
 from parakeet_py.cluster.report import ClusterReport
 from parakeet_py.hybrid.devices.device_detection import leaves_of
-from parakeet_py.hybrid.residency.arrays import reserved
 from parakeet_py.signature import specs
 from parakeet_py.signature.device_classes import class_is_of_dask
 from parakeet_py.signature.results import (
@@ -94,6 +94,7 @@ def stand_ins(values: Sequence[Any]) -> Iterator[None]:
         _standing.reset(token)
 
 
+_READ_ONLY = hasattr(mmap, "PROT_READ")
 SETTLED = 8  # calls with arguments of some classes that are refused as ones before, or compute nothing, and no others
 MANY = 1 << 30
 _UNKNOWN = "a Dask array of shape {} has chunks of unknown size: call its compute_chunk_sizes() first"
@@ -110,7 +111,22 @@ def _reserved(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, A
         size *= int(extent)
     if size == 0 or dtype.hasobject:
         return np.empty(shape, dtype)
-    return reserved(size).view(dtype).reshape(shape)
+    return np.asarray(_Reserved(size)).view(dtype).reshape(shape)
+
+
+class _Reserved:
+    """Addresses of so many bytes that an array seems to have. Memory that may only be read counts nowhere as memory
+    that might be needed, so there may be more of it than the machine has."""
+
+    def __init__(self, size: int) -> None:
+        read_only = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if _READ_ONLY else {}
+        self._memory = np.frombuffer(mmap.mmap(-1, size, **read_only), np.uint8)
+        self.__array_interface__ = {
+            "data": (self._memory.ctypes.data, False),
+            "shape": (size,),
+            "typestr": "|u1",
+            "version": 3,
+        }
 
 
 class _ForPython(UnsupportedError):

@@ -181,6 +181,24 @@ def test_nothing_is_computed() -> None:
     assert ran
 
 
+def test_arrays_may_be_larger_than_any_memory() -> None:
+    x = da.zeros((1 << 41, 4), chunks=(1 << 37, 4))  # 64 TB
+
+    def rows(x: Any) -> Any:
+        return (x - x.mean(axis=0))[::2]
+
+    assert accelerate(rows)(x).shape == (1 << 40, 4)
+
+
+def test_layouts_of_calls_with_other_chunks_are_apart() -> None:
+    call = accelerate(lambda x, y: (x[1:] - x[:-1]) * y.max(axis=0))
+    random = np.random.default_rng(3)
+    for chunks in (40, 13, 40, 9, 13):
+        x, y = random.random((90, 3)), random.random((20, 3))
+        got = call(da.from_array(x, chunks=(chunks, 3)), da.from_array(y, chunks=(7, 2)))
+        assert (got.compute() == (x[1:] - x[:-1]) * y.max(axis=0)).all()
+
+
 def test_names_are_the_same_again() -> None:
     fast = accelerate(when="now")(normalized)
     x = in_chunks(X, 20)
