@@ -58,9 +58,10 @@ enter_root() {
         tar -x -C "$1/checkout"
 }
 
-# inside FOLDER COMMAND...: with an environment of its own.
+# inside FOLDER COMMAND...: with an environment of its own; bytecode is kept, as the checkout is copied anew for each run.
 inside() {
-    chroot "$1" env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 PARAKEET_CACHE_DIR=/root/cache CI="${CI:-}" "${@:2}"
+    chroot "$1" env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 PARAKEET_CACHE_DIR=/root/cache CI="${CI:-}" \
+        PYTHONUNBUFFERED=1 PYTHONPYCACHEPREFIX=/root/bytecode "${@:2}"
 }
 
 # install FOLDER PYTHON EXTRAS [PIP ARGS]: a virtual environment with the checkout in it, of this python.

@@ -30,8 +30,8 @@ from parakeet_py.signature.specs import (
     Signature,
     Spec,
     TupleSpec,
-    bounds_of,
     leaves,
+    values_at,
     with_any_extents,
 )
 
@@ -141,6 +141,7 @@ def exported(number: int, made: Specialized, parameters: Sequence[str]) -> Expor
         if "parakeet_py.signature.random_streams" in hidden.source:
             raise ExportError("it draws random numbers from a generator that is Python's or NumPy's")
         _refuse_objects(".".join(str(part) for part in hidden.source[1:]), hidden.spec)
+    values = [None] * len(parameters) + list(made.hidden)
     found: list[Argument] = []
     arrays = 0
     taken: set[str] = set()
@@ -149,21 +150,13 @@ def exported(number: int, made: Specialized, parameters: Sequence[str]) -> Expor
         is_array = isinstance(leaf.spec, ArraySpec)
         arrays += is_array
         is_hidden = leaf.path[0] >= len(parameters)
-        baked = _value_of(made.hidden, leaf, len(parameters)) if is_hidden else None
+        baked = values_at([leaf.path], values)[0] if is_hidden else None
         name = _name_of(leaf, parameters, made.signature)
         if baked is not None:
             _check_baked(name, baked, position in made.stored)
         stored = position in made.stored
         found.append(Argument(_distinct(name, taken), leaf.spec, leaf.slot, stored, arrays if is_array else 0, baked))
     return ExportedSignature(number, made, tuple(found), tuple(_outs(made.result, taken)))
-
-
-def _value_of(hidden: Sequence[Any], leaf: Leaf, first: int) -> Any:
-    """The value of a leaf of a hidden argument; these are counted from `first` on."""
-    value = hidden[leaf.path[0] - first]
-    for index in leaf.path[1:]:
-        value = bounds_of(value)[index] if isinstance(value, slice | range) else value[index]
-    return value
 
 
 def _refuse_objects(name: str, spec: Spec) -> None:

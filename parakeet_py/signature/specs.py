@@ -546,10 +546,11 @@ def _meet(left: tuple[int, int], right: tuple[int, int]) -> bool:
 
 def leaf_values(signature: Signature, values: Sequence[object]) -> list[object]:
     """The values of the leaves, given the values of the parameters followed by those of the hidden arguments."""
-    return _values_at([path for path, _ in _leaf_specs(signature)], values)
+    return values_at([path for path, _ in _leaf_specs(signature)], values)
 
 
-def _values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> list[object]:
+def values_at(paths: Sequence[tuple[int, ...]], values: Sequence[object]) -> list[object]:
+    """The values at paths of leaves, given those of the parameters followed by those of the hidden arguments."""
     found: list[object] = []
     for path in paths:
         value = values[path[0]]
@@ -612,7 +613,7 @@ def with_pairs(signature: Signature, values: Sequence[object]) -> Signature:
     if not pairs:
         return plain
     paired = sorted({index for pair in pairs for index in pair})
-    arrays: Any = _values_at([found[index][0] for index in paired], values)
+    arrays: Any = values_at([found[index][0] for index in paired], values)
     arrays = [array if type(array) in ARRAYS else stand_in.of(array) for array in arrays]
     extents = dict(zip(paired, map(extent_of, arrays), strict=True))
     by_leaf = dict(zip(paired, arrays, strict=True))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 SCALE = 2.5
+STEPS = [1.5, 2.5, 0.25, -1.0, 8.0, 3.0]
 WEIGHTS = np.linspace(-1.0, 1.0, 12)[::-2]
 LARGE = np.zeros(200_000)
 
@@ -69,7 +70,7 @@ def by_name(a: Any, scale: Any = 2.0, *more: Any, shift: int = 1, kind: str = "l
 
 
 def scaled(a: Any) -> Any:
-    return a * SCALE, a[:6] @ WEIGHTS
+    return a * SCALE, a[:6] @ WEIGHTS, sum([one * a[0] for one in STEPS])
 
 
 def power(base: int, exponent: int) -> int:
