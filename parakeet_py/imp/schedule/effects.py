@@ -80,20 +80,30 @@ def _of_library(call: Call, library: Mapping[str, int]) -> set[int]:
     return {call.failure + number for number in range(1, library[call.procedure])}
 
 
-def _in_order(
-    block: Block, shows: Callable[[Statement], bool], visit: Callable[[Statement, bool], None], shown: bool = False
-) -> bool:
-    """Visit all statements of a block with whether something that `shows` may come before; gives that for its end."""
-    for statement in block.statements:
-        visit(statement, shown)
-        inner = blocks_of(statement)
-        if inner:
-            again = not shown and isinstance(statement, For | While | Parallel)
-            start = shown or (again and any(shows(one) for part in inner for one in walk(part)))
-            ends = [_in_order(part, shows, visit, start) for part in inner]
-            shown = shown or any(ends)
-        shown = shown or shows(statement)
-    return shown
+def _in_order(block: Block, shows: Callable[[Statement], bool], visit: Callable[[Statement, bool], None]) -> None:
+    """Visit all statements of a block with whether something that `shows` may come before."""
+    showing: set[int] = set()  # identities of the statements that show, or hold one that does
+
+    def find(block: Block) -> bool:
+        found = False
+        for statement in block.statements:
+            inside = [find(part) for part in blocks_of(statement)]
+            if any(inside) or shows(statement):
+                showing.add(id(statement))
+                found = True
+        return found
+
+    def go(block: Block, shown: bool) -> None:
+        for statement in block.statements:
+            visit(statement, shown)
+            later = shown or id(statement) in showing
+            start = later if isinstance(statement, For | While | Parallel) else shown  # what comes again comes before
+            for part in blocks_of(statement):
+                go(part, start)
+            shown = later
+
+    find(block)
+    go(block, shown=False)
 
 
 def checks_before_effects(function: Function, harmless: Collection[int] = ()) -> frozenset[int]:
