@@ -18,6 +18,17 @@ class Pos:
     end_column: int
 
 
+Handler = tuple[int, int]
+"""Which handler of exceptions in a file: the line and column of its `except`, or of the `try` of its `finally`."""
+
+
+@record
+class InHandler(Pos):
+    """A place in handlers of exceptions, outermost first, the last of which runs while its exception is handled."""
+
+    handlers: tuple[Handler, ...]
+
+
 class SourceText(Protocol):
     """Something with source: a function of any of the representations."""
 

@@ -280,17 +280,20 @@ def run_compiled(
     try:
         results = execute(opaque_of(compiled, log) if compiled.specialization.opaque_sites else None)
     except Left as left:
-        return in_python(left.rest or replay, normal)
+        work = left.rest or replay
     except Exception as error:
         if not is_for_python(compiled, error):
             raise
         same = unchanged()
         if put_back(kept) or python_may_begin_again(compiled, error, same):
-            return in_python(dispatcher.run_python, normal)
-        if same and log.tells(error):
-            return in_python(replay, normal)
-        raise
-    return assemble(compiled.specialization.result, results, leaves, array)
+            work = dispatcher.run_python
+        elif same and log.tells(error):
+            work = replay
+        else:
+            raise
+    else:
+        return assemble(compiled.specialization.result, results, leaves, array)
+    return in_python(work, normal)  # not above: the function would see an exception that is handled
 
 
 def contents_kept(compiled: Compiled, leaves: Sequence[Any]) -> list[Undo]:

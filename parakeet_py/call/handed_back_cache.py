@@ -24,7 +24,7 @@ from parakeet_py.call.handed_back import HandedBack
 from parakeet_py.call.load import Knowledge
 from parakeet_py.call.specialization_cache import Native
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
-from parakeet_py.frontend.ssa import Pos
+from parakeet_py.frontend.ssa import InHandler, Pos
 from parakeet_py.llvm.engine.disk_cache import digest, load_entry, put
 from parakeet_py.signature.serialization import (
     Json,
@@ -40,7 +40,7 @@ from parakeet_py.signature.specs import Signature
 from parakeet_py.typed_ir.specialize.observed import agree
 from parakeet_py.typed_ir.specialize.opaque.sites import FrameState, OpaqueSite
 
-register(Pos, TraceEntry, OpaqueSite, FrameState, Array, Scalar, Object, HandedBack)
+register(Pos, InHandler, TraceEntry, OpaqueSite, FrameState, Array, Scalar, Object, HandedBack)
 _MALFORMED = (NotPortable, KeyError, TypeError, ValueError, AttributeError)
 
 

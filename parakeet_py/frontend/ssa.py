@@ -31,6 +31,8 @@ from typing import Annotated, Any
 from parakeet_py.base import grammar
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.grammar import Use
+from parakeet_py.base.positions import Handler as Handler
+from parakeet_py.base.positions import InHandler as InHandler
 from parakeet_py.base.positions import Pos as Pos
 
 _uids = itertools.count(1)
@@ -393,11 +395,13 @@ class While:
 class Guarded:
     """The first out is i + 1 if the body raises what `classes[i]` (the first such) catches: the other outs are not to
     be used then. Otherwise it is 0, and they are the results of the body. With `keeps`, the second out is the
-    exception."""
+    exception. `handlers` are those that run then, one for each of the classes: their statements are at places in them
+    (`InHandler`)."""
 
     body: Block
     classes: Operands
     keeps: bool = False
+    handlers: tuple[Handler, ...] = ()
 
 
 Op = (
@@ -480,7 +484,9 @@ class Function:
     Those of them whose names are `unsteady` may be bound again after the function has been made. Python's function sees
     that, as it captures names; this one captures values.
 
-    Operators whose places are in the bodies of `error_states` are done under these.
+    Operators whose places are in the bodies of `error_states` are done under these. `annotations` is the source of
+    a function that has those of this one, if it has any, and nothing else; it is None where only Python knows them, as
+    they name what is local to the functions around.
     """
 
     name: str
@@ -493,6 +499,8 @@ class Function:
     generator: bool = False  # its yields are calls of `generators.yielded`
     unsteady: tuple[str, ...] = field(default=(), repr=False)
     error_states: tuple[ErrorState, ...] = field(default=(), repr=False)  # outer before inner
+    doc: str | None = field(default=None, repr=False)  # as the source has it
+    annotations: str | None = field(default="", repr=False)
 
     def statements(self) -> Iterator[Let]:
         """Every statement, depth first."""

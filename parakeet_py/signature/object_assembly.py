@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.signature.annotations import annotate
 
 
 @record
@@ -33,8 +34,8 @@ class StaticT:
 @record
 class ContainerT:
     """tuple, list, named (tuple of the class `keys[0]`), slice, range, dict (keys in `keys`), method (`keys[0]`),
-    format (of `keys[0]`), function (of the code `keys[0]` inside the function `keys[1]`: what it has captured, and its
-    defaults).
+    format (of `keys[0]`), function (of the code `keys[0]` inside the function `keys[1]`, with annotations of the form
+    `keys[2]`, see `annotations`: what it has captured, and its defaults).
 
     list_of and items_of: an array to be made a list, of Python scalars or of its items. readonly: an array that may
     not be stored to. copies_of: a list of new arrays, the rows of one; arrays_of: such a list from a ragged one.
@@ -56,13 +57,15 @@ def first_of(object_: object, memory: object) -> object:
     return object_
 
 
-def _function(code: types.CodeType, around: types.FunctionType, *parts: Any) -> types.FunctionType:
+def _function(code: types.CodeType, around: types.FunctionType, form: str, *parts: Any) -> types.FunctionType:
     """A nested function; it may have captured itself."""
     itself = types.CellType()
     held = iter(parts)
     cells = tuple(itself if name == code.co_name else types.CellType(next(held)) for name in code.co_freevars)
     made = types.FunctionType(code, around.__globals__, code.co_name, tuple(held), cells)
     itself.cell_contents = made
+    if form:
+        annotate(made, form, around)
     return made
 
 

@@ -1,6 +1,8 @@
 """Exceptions that a function catches itself: which handler, and the state of every name where they came."""
 
 import math
+import sys
+import traceback
 
 import numpy as np
 
@@ -799,3 +801,95 @@ def finally_around_what_raises(x, k):
     else:
         return "else", found
     return found, k
+
+
+def handled():
+    """The name of the class of the exception that is handled, which `logging.exception` asks for, too."""
+    kind = sys.exc_info()[0]
+    return "" if kind is None else kind.__name__
+
+
+@program([(arr("f8", 4), 2), (arr("f8", 4), 7)], opaque=None, fell_back=None)
+def handled_in_a_callee(x, i):
+    try:
+        y = x[i]
+    except IndexError:
+        return -1.0, handled(), traceback.format_exc().splitlines()[-1]
+    return y, handled(), ""
+
+
+@program([(arr("f8", 5), 3), (arr("f8", 5), 0), (arr("f8", 5), 9)], opaque=None, fell_back=None)
+def handled_in_turns(x, n):
+    """A handler that ends, in whatever way, handles nothing any more."""
+    seen = []
+    total = 0.0
+    for i in range(n):
+        try:
+            total += x[i + 2] / (i - 1)
+            total += 1 // (i - 1)
+        except ZeroDivisionError:
+            seen.append(handled())
+            continue
+        except IndexError:
+            seen.append(handled())
+            if i > 4:
+                break
+        finally:
+            seen.append(handled())
+    return total, seen, handled()
+
+
+@program([(arr("f8", 4), 2, 0), (arr("f8", 4), 7, 0), (arr("f8", 4), 7, 1)], opaque=None, fell_back=None)
+def handled_inside_a_handler(x, i, d):
+    seen = []
+    try:
+        y = x[i]
+    except IndexError:
+        seen.append(handled())
+        try:
+            y = float(i // d)
+        except ZeroDivisionError:
+            seen.append(handled())
+            y = 0.0
+        seen.append(handled())
+    seen.append(handled())
+    return y, seen
+
+
+def again():
+    raise
+
+
+@program([(arr("f8", 4), 2), raising(IndexError, arr("f8", 4), 7)], message=True, opaque=None, fell_back=None)
+def handled_and_raised_by_a_callee(x, i):
+    try:
+        return x[i]
+    except IndexError:
+        again()
+
+
+class Noting:
+    """A manager that notes which exception is handled when it is entered and left."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __enter__(self):
+        self.seen.append(handled())
+
+    def __exit__(self, *error):
+        self.seen.append(handled())
+
+
+@program([(arr("f8", 4), 2), (arr("f8", 4), 7)], opaque=None, fell_back=None)
+def handled_around_a_manager(x, i):
+    seen = []
+    y = 0.0
+    try:
+        y = x[i]
+    except IndexError:
+        with Noting(seen):
+            y += 1.0
+    with Noting(seen):
+        y += 1.0
+    return y, seen

@@ -1039,3 +1039,51 @@ def array_beside_a_list_of_it(values, x):
     values.append(x + 1.0)
     values[1][0] = -1.0
     return x.sum(), values
+
+
+def described(function):
+    return function.__name__, function.__doc__, dict(function.__annotations__), function.__defaults__
+
+
+class Describing:
+    """What is called with a function, as registries of functions are."""
+
+    def __call__(self, function):
+        return described(function)
+
+
+describing = Describing()
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def nested_function_with_annotations(x):
+    def scaled(y: float, by: "int" = 2) -> np.ndarray:
+        """The array by something."""
+        return x * y * by
+
+    return describing(scaled), described(scaled), scaled(2.0)
+
+
+@program([(arr("f8", 3), 2)], opaque=None, fell_back=None)
+def nested_function_with_annotations_of_local_names(x, n):
+    kind = type(n)
+
+    def scaled(y: kind, z: "kind"):
+        return x * y + z
+
+    return describing(scaled), scaled(2.0, 1)
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def dispatched_by_annotations(x):
+    z = np.polynomial.polynomial.polyroots(x)  # an observed call
+
+    @functools.singledispatch
+    def name(value):
+        return "any"
+
+    @name.register
+    def _(value: int):
+        return "int"
+
+    return name(1), name("a"), z.size

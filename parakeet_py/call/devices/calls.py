@@ -8,6 +8,7 @@ never been observed, and what cannot be compiled, is done by Python as on the CP
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -219,9 +220,10 @@ def _call(
     signature: Signature,
     in_regions: bool,
 ) -> Any:
-    try:
+    compiled: Compiled | None = None
+    with suppress(NotObservedError):
         compiled = dispatcher.compiled_for_device(args, signature)
-    except NotObservedError:
+    if compiled is None:
         return residents.by_python(hidden(lambda args: dispatcher.evaluate(args, dispatcher.signature(args))), args)
     target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
     done = compiled.specialization

@@ -185,8 +185,6 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
                 raise UnsupportedError(text, dispatcher.function.__code__.co_filename)
             made = _planned(dispatcher, compiled, args)
         except NotObservedError as found:
-            if computed:
-                return _on_cpu(dispatcher, args)
             error: Exception = UnsupportedError(str(found), dispatcher.function.__code__.co_filename)
         except TooManyRounds as found:
             return _gathered(dispatcher, args, found.message)

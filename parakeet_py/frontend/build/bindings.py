@@ -17,7 +17,8 @@ from dataclasses import field
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.frontend.ssa import UNBOUND, Const, Function, Let, Operand, Pos, Var, same
+from parakeet_py.frontend.desugar.nodes import HANDLERS
+from parakeet_py.frontend.ssa import UNBOUND, Const, Function, InHandler, Let, Operand, Pos, Var, same
 
 TRUE, FALSE, NONE, NOTHING = Const(True), Const(False), Const(None), Const(UNBOUND)
 SKIP, STOP, RETURNED, RETURN = "$skip", "$stop", "$returned", "$return"
@@ -108,4 +109,7 @@ class Arm:
 def pos_of(node: ast.AST) -> Pos:
     line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
     end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
+    handlers = getattr(node, HANDLERS, None)
+    if handlers is not None:
+        return InHandler(line, column, end_line, end_column, handlers)
     return Pos(line, column, end_line, end_column)

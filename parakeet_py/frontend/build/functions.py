@@ -8,6 +8,7 @@ they are defined, lambda-lifted: what they take from around them becomes `Functi
 from __future__ import annotations
 
 import ast
+import copy
 import sys
 from collections.abc import Callable
 
@@ -16,7 +17,7 @@ from parakeet_py.frontend.build.bindings import FALSE, NOTHING, RETURN, TRUE, Bi
 from parakeet_py.frontend.build.prune import prune
 from parakeet_py.frontend.build.statements import Statements
 from parakeet_py.frontend.desugar import cells, comprehensions, exceptions, generators, lru_cache, managers, patterns
-from parakeet_py.frontend.desugar.nodes import Managed
+from parakeet_py.frontend.desugar.nodes import ANNOTATED, Managed
 from parakeet_py.frontend.ownership import results, values
 from parakeet_py.frontend.source.function_source import Source
 from parakeet_py.frontend.source.scopes import Comprehension, Scope, Scopes
@@ -96,6 +97,24 @@ def _rewritten(node: _Node, refuse: Callable[[ast.AST, str, str], None]) -> _Nod
     return node
 
 
+def _bound_in(node: ast.AST) -> frozenset[str]:
+    """All names that a function or one inside it binds."""
+    found: set[str] = set()
+    for part in walk(node):
+        match part:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                found.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name.partition(".")[0])
+    return frozenset(found)
+
+
 def _classes_inside(node: ast.AST) -> set[type[ast.AST]]:
     return set(map(type, walk(node)[1:]))
 
@@ -114,6 +133,8 @@ class FunctionBuilder(Statements):
     ) -> None:
         super().__init__(source, scopes, scope.declared_global)
         self.generator = False
+        self.doc: str | None = None
+        self.annotations: str | None = ""
         self.local_names = frozenset(scope.locals)
         self.deleted_names = frozenset(scope.deleted)
         self.free_names = frozenset(captured)
@@ -138,17 +159,37 @@ class FunctionBuilder(Statements):
             self.held[itself] = frozenset((one, self.env[one].identity()) for one in self.captured)
         if isinstance(node, ast.Lambda):
             return self.finish(name, params, self.expression(node.body, "result"))
+        self.doc, self.annotations = ast.get_docstring(node, clean=False), self.annotations_of(node)
         self.generator = generators.is_generator(node)
         self.block([*node.body, ast.copy_location(ast.Return(None), node)])
         return self.finish(name, params, self.control(RETURN))
+
+    def annotations_of(self, node: ast.FunctionDef) -> str | None:
+        """See `ssa.Function`."""
+        if getattr(node, ANNOTATED, False):
+            return None
+        given = [arg.annotation for arg in walk(node.args) if isinstance(arg, ast.arg)]
+        annotations = [one for one in (*given, node.returns) if one is not None]
+        if not annotations:
+            return ""
+        used = {name.id for one in annotations for name in walk(one) if isinstance(name, ast.Name)}
+        if not used.isdisjoint(self.source.free_names) or not used.isdisjoint(_bound_in(self.source.node)):
+            return None
+        arguments = copy.copy(node.args)
+        nothing = ast.Constant(None)
+        arguments.defaults = [nothing] * len(arguments.defaults)
+        arguments.kw_defaults = [default and nothing for default in arguments.kw_defaults]
+        same = ast.FunctionDef("f", arguments, [ast.Pass()], [], node.returns)
+        return ast.unparse(ast.fix_missing_locations(ast.Module([same], [])))
 
     def finish(self, name: str, params: tuple[Param, ...], result: Operand) -> Converted:
         body = prune(Block(tuple(self.arm.out), (result,)))
         source = self.source
         place = source.first_line, source.lines
         unsteady, states = tuple(sorted(self.unsteady_captures)), tuple(self.error_states)
+        said = self.doc, self.annotations
         function = Function(
-            name, params, self.captures, body, source.filename, *place, self.generator, unsteady, states
+            name, params, self.captures, body, source.filename, *place, self.generator, unsteady, states, *said
         )
         if not isinstance(result, Var):
             return Converted(function, frozenset(), frozenset())

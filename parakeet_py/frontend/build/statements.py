@@ -216,7 +216,7 @@ class Statements(Expressions):
         error = Var("error") if node.error is not None else None
         block = Block(tuple(arm.out), tuple(binding.operand for binding in bound.values()))
         made = (caught, *([error] if error is not None else []), *outs.values())
-        self.arm.out.append(Let(made, GuardedOp(block, classes, error is not None), pos_of(node)))
+        self.arm.out.append(Let(made, GuardedOp(block, classes, error is not None, tuple(node.handlers)), pos_of(node)))
         self.bind(node.exit.id, caught)
         if node.error is not None and error is not None:
             self.bind(node.error.id, error)

@@ -28,6 +28,7 @@ from parakeet_py.frontend.bytecode.nodes import (
     Unknown,
 )
 from parakeet_py.frontend.bytecode.tidy import as_expression, comprehension
+from parakeet_py.frontend.desugar.nodes import ANNOTATED
 
 Entries = dict[int, tuple[ast.expr, ...]]  # what is on the stack where a block begins
 _T = TypeVar("_T", bound=ast.AST)
@@ -303,10 +304,20 @@ class Stack:
         elif flag == 2 and isinstance(value, ast.Dict):
             given = {k.value: v for k, v in zip(value.keys, value.values, strict=True) if isinstance(k, ast.Constant)}
             made.arguments.kw_defaults = [given.get(each.arg) for each in made.arguments.kwonlyargs]
+        elif flag in (4, 16):
+            setattr(made, ANNOTATED, True)
+
+
+_HAS_DOC = 0x4000000 if sys.version_info >= (3, 13) else 0  # before, the first constant is nothing else
 
 
 def definition(name: str, made: Made, decorators: list[ast.expr]) -> ast.FunctionDef:
-    found = ast.FunctionDef(name, made.arguments, made.body, decorators)
+    body, code = made.body, made.code
+    first = code.co_consts[0] if code.co_consts and code.co_flags & _HAS_DOC == _HAS_DOC else None
+    if isinstance(first, str):
+        body = [ast.Expr(ast.Constant(first)), *body]
+    found = ast.FunctionDef(name, made.arguments, body, decorators)
+    setattr(found, ANNOTATED, getattr(made, ANNOTATED, False))
     if sys.version_info >= (3, 12):
         found.type_params = []
     return found

@@ -21,7 +21,8 @@ So the state of all names where an exception comes is what the merges make of it
 In a `try` inside the body of another one, statements are guarded against what the handlers of both catch; a number
 beyond the inner handlers is handed on, to the exit of the outer one. `finally` is a handler of everything that ends in
 `raise`, and its statements again on every other way out. Where a handler looks at the exception, as `raise` alone does,
-guarded statements also set `$error`, which `Caught` reads.
+guarded statements also set `$error`, which `Caught` reads. The nodes of a handler say which one they are in: what is
+called there may ask which exception is handled.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ import copy
 from collections.abc import Callable
 from typing import TypeVar
 
+from parakeet_py.base.positions import Handler
 from parakeet_py.frontend.desugar.caught_names import bound_in, names_read_elsewhere, unbound
 from parakeet_py.frontend.desugar.caught_steps import ITEM_OF, STEPS, iterator_names, may_be_iterator
-from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, Managed, TryBody, listed, place
+from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, Managed, TryBody, listed, mark, place
 from parakeet_py.frontend.source.scopes import falls_through
 from parakeet_py.frontend.syntax_walk import walk
 
@@ -91,11 +93,19 @@ class _Try:
                 self.body, self.orelse = [ast.copy_location(inner, node)], []
             again = ast.ExceptHandler(None, None, [*self.finally_(), ast.Raise(None, None)])
             self.handlers = [place(ast.copy_location(again, node), node)]
+        for handler in self.handlers:
+            if not hasattr(handler, "lineno"):  # of a manager
+                ast.copy_location(handler, node)
         self.classes = [self.caught_by(handler) for handler in self.handlers]
         self.keeps: bool = (parent is not None and parent.keeps) or any(map(_looks_at_it, self.handlers))
 
     def finally_(self) -> list[ast.stmt]:
         return copy.deepcopy(self.node.leaving if isinstance(self.node, Managed) else self.node.finalbody)
+
+    def all_handlers(self) -> list[Handler]:
+        """The handlers here and around."""
+        own = [_place_of(handler) for handler in self.handlers]
+        return own + (self.parent.all_handlers() if self.parent is not None else [])
 
     def all_classes(self) -> list[ast.expr]:
         """What is caught inside, by the handlers here and around."""
@@ -146,6 +156,7 @@ class _Try:
 
     def handling(self, handler: ast.ExceptHandler) -> list[ast.stmt]:
         """The body of a handler. The name of the exception is unbound at its end."""
+        mark(handler.body, _place_of(handler))
         caught = Caught()
         caught.name = ast.Name(self.error_name, ast.Load())
         body = [_Reraising(caught).visit(part) for part in handler.body] if self.keeps else handler.body
@@ -300,6 +311,7 @@ class _Try:
         made = Guarded()
         made.body, made.exit, made.classes = [node], ast.Name(self.exit_name, ast.Store()), self.all_classes()
         made.error = ast.Name(self.error_name, ast.Store()) if self.keeps else None
+        made.handlers = self.all_handlers()
         return [place(made, node), self.left_early(node, loop)]
 
     def leave(self, code: int, node: ast.stmt, loop: ast.stmt | None) -> list[ast.stmt]:
@@ -346,6 +358,10 @@ def _looks_at_it(handler: ast.ExceptHandler) -> bool:
             if isinstance(inner, ast.Name) and inner.id == handler.name:
                 return True
     return False
+
+
+def _place_of(handler: ast.ExceptHandler) -> Handler:
+    return handler.lineno, handler.col_offset
 
 
 def _jumps(node: ast.stmt) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, TypeVar
 
-from parakeet_py.frontend.syntax_walk import walk
+from parakeet_py.base.positions import Handler
+from parakeet_py.frontend.syntax_walk import children, walk
 
 _S = TypeVar("_S", bound=ast.AST)
 
@@ -18,6 +19,14 @@ def cell_of(name: str) -> str:
     return name.removesuffix(CONTENTS)
 
 
+HANDLERS = "inside_handlers"
+"""The attribute of nodes in handlers that says which these are, outermost first."""
+
+
+ANNOTATED = "annotated"
+"""The attribute of functions in bytecode that says whether they have annotations."""
+
+
 class Guarded(ast.stmt):
     """`body`, one statement; if it raises what handler i of `handlers` catches, `exit` becomes i + 1, else 0, and
     `error` the exception, if it is wanted."""
@@ -27,6 +36,7 @@ class Guarded(ast.stmt):
     exit: ast.Name
     classes: list[ast.expr]
     error: ast.Name | None
+    handlers: list[Handler]
 
 
 class Caught(ast.expr):
@@ -56,6 +66,18 @@ class TryBody(ast.stmt):
 def listed(made: Any) -> list[ast.stmt]:
     """What a transformer has made of a statement: one, or several."""
     return made if isinstance(made, list) else [made]
+
+
+def mark(statements: list[ast.stmt], handler: Handler) -> None:
+    """Note of all nodes of a handler that they are in it; what functions inside do, they do when they are called."""
+    waiting: list[ast.AST] = list(statements)
+    while waiting:
+        node = waiting.pop()
+        setattr(node, HANDLERS, (*getattr(node, HANDLERS, ()), handler))
+        if isinstance(node, Managed):
+            waiting += node.leaving
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            waiting += children(node)
 
 
 def place(node: _S, where: ast.AST) -> _S:

@@ -31,6 +31,7 @@ from parakeet_py.frontend.evaluate.observed_code import CONTAINERS, MISSING, Obs
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key, Observer, contents, differ
 from parakeet_py.frontend.evaluate.python_code import Code, Writer, code_of, is_made_code
 from parakeet_py.frontend.ssa import Function
+from parakeet_py.signature.annotations import annotate
 
 Compared = tuple[list[Any], list[list[int]], Sequence[list[Any]]]  # lists, what they held, what was watched
 LONG = 64  # results of an operation that are observed, and calls of a function that is evaluated
@@ -204,6 +205,8 @@ class Hooks:
         plain, named = _defaults(function, defaults) if defaults else (None, None)
         made = hooks.made(plain, named, tuple(map(types.CellType, captures)))
         made.__qualname__ = f"{self.python.__qualname__}.<locals>.{function.name}"
+        if function.annotations:
+            annotate(made, function.annotations, self.python)
         if self.evaluation.hooked:
             self.evaluation.nested[made] = hooks
         return made
@@ -299,6 +302,8 @@ class Hooks:
         captures = [cells[place] if place >= 0 else types.CellType() for place in own.captures]
         made = hooks.made(target.__defaults__, target.__kwdefaults__, captures, target)
         made.__qualname__ = target.__qualname__
+        if own.code.function.annotations:
+            annotate(made, own.code.function.annotations, own.python)
         return made
 
     def leave(self, site: int, compared: Compared | None) -> None:

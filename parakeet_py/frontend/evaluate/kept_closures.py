@@ -1,9 +1,10 @@
-"""Which functions the evaluator leaves to Python: those whose nested functions may outlive what they have captured.
+"""Which functions the evaluator leaves to Python: those whose nested functions would not be Python's for their users.
 
 Nested functions capture values here and names in Python. That is the same until a captured name is bound again
 (`ssa.Function.unsteady`). The frontend refuses calls that would show it; what code that is not visible does with a
 nested function is not known, so none with unsteady names is given to it: only to functions that use it up, as `sorted`
-and `scipy.integrate.quad` do.
+and `scipy.integrate.quad` do. Nor is one with annotations that only Python knows, at which `functools.singledispatch`
+looks.
 """
 
 from __future__ import annotations
@@ -22,30 +23,33 @@ def uses_up(target: Any) -> bool:
     return not effects_of(target).keeps
 
 
-def may_keep(function: ssa.Function, python: types.FunctionType) -> bool:
-    """Does a function, or one inside it, let unknown code have a nested function with unsteady names?"""
+def may_keep(function: ssa.Function, python: types.FunctionType, *, nested: bool = False) -> bool:
+    """Does a function, or one inside it, let unknown code have a nested function with unsteady names or annotations?"""
     made = {
         let.outs[0]: let.op.function
         for let in function.statements()
         if isinstance(let.op, ssa.MakeClosure) and let.outs
     }
-    unsteady = {var for var, nested in made.items() if nested.unsteady}
-    if unsteady:
+    unsteady = {var for var, inner in made.items() if inner.unsteady}
+    kept = unsteady | {var for var, inner in made.items() if inner.annotations is None}
+    if kept:
         definitions = {out: let.op for let in function.statements() for out in let.outs}
         for let in function.statements():
             if (
                 isinstance(let.op, ssa.Comprehension)
                 and let.op.kind == "generator"
-                and not unsteady.isdisjoint(ssa.operands_of(let.op))
+                and not kept.isdisjoint(ssa.operands_of(let.op))
             ):
+                kept.add(let.outs[0])
                 unsteady.add(let.outs[0])
-        uses = (var for op in _ops(function) for var in _kept_by(op, definitions, python) if var in unsteady)
+        uses = (var for op in _ops(function) for var in _kept_by(op, definitions, python) if var in kept)
         results = {
             result for block in _blocks(function.body) for result in block.results if isinstance(result, ssa.Var)
         }
-        if next(uses, None) is not None or not results.isdisjoint(unsteady):
+        # What a nested function returns stays here.
+        if next(uses, None) is not None or not results.isdisjoint(unsteady if nested else kept):
             return True
-    return any(may_keep(nested, python) for nested in {id(one): one for one in made.values()}.values())
+    return any(may_keep(one, python, nested=True) for one in {id(one): one for one in made.values()}.values())
 
 
 def _ops(function: ssa.Function) -> Iterator[ssa.Op]:

@@ -67,6 +67,9 @@ class Writer(Nodes):
         self.sites: list[tuple[Pos, str]] = []
         self.locals: list[str] = []  # to begin with, these are None
         self.states: tuple[ssa.ErrorState, ...] = ()  # around what is being written
+        self.handler: ssa.Handler | None = None  # in which what is being written is
+        self.handled: dict[ssa.Handler, str] = {}  # names of what handlers have caught
+        self.handlers = {_handler(let.pos) for let in function.statements()} - {None}
         self.loops = 0  # around what is being written
         self.yields = False
         self.names: dict[Var, str] = {param.var: param.name for param in function.params}
@@ -83,11 +86,14 @@ class Writer(Nodes):
         function = self.function
         body = self.block(function.body)
         result = None if function.generator else self.read(function.body.results[0])
+        body += [self.set(name, self.literal(None)) for name in self.handled.values()]  # whose traceback has this frame
         body.append(self.at(ast.Return(result)))
         if self.locals:
             body.insert(0, self.at(ast.Assign(list(map(self.store, self.locals)), self.literal(None))))
         if function.generator and not self.yields:
             body.append(self.set(None, self.at(ast.Yield(None))))
+        if function.doc is not None:
+            body.insert(0, self.at(ast.Expr(self.literal(function.doc))))
         inner = self.at(ast.FunctionDef(".function", self.arguments(), body, [], None))
         around = parameters(list(map(self.arg, sorted(self.free))))
         outer = self.at(ast.FunctionDef(".make", around, [inner], [], None))
@@ -147,15 +153,43 @@ class Writer(Nodes):
     # ---- statements --------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> list[ast.stmt]:
-        before, outer, made = self.where, self.states, []
-        for states, lets in itertools.groupby(block.statements, self.error_states):
+        before, around, made = self.where, self.handler, []
+        for handler, lets in itertools.groupby(block.statements, self.handler_of):
+            self.handler = handler
+            inner = self.statements(lets)
+            made += inner if handler is around else self.handling(handler, inner)
+        self.where, self.handler = before, around
+        return made
+
+    def statements(self, statements: Iterable[Let]) -> list[ast.stmt]:
+        """Those of a block that are in the same handler."""
+        outer, made = self.states, []
+        for states, lets in itertools.groupby(statements, self.error_states):
             self.states, inner = states, []
             for let in lets:
                 self.where = where_of(let.pos)
                 inner += self.let(let)
             made += self.under(states[len(outer) :], inner)
-        self.where, self.states = before, outer
+        self.states = outer
         return made
+
+    def handler_of(self, let: Let) -> ssa.Handler | None:
+        """The handler in which a statement is; what is made for control flow is where the statement around it is."""
+        return _handler(let.pos) or self.handler
+
+    def handling(self, handler: ssa.Handler | None, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements of a handler, in one of Python's."""
+        if handler not in self.handled:  # the rest of a function may begin in it
+            return body
+        error = self.load(self.handled[handler])
+        kept = {name: self.new(name) for name in ("__traceback__", "__context__")}  # which `raise` changes
+        keep = [self.set(name, self.attribute(error, attribute)) for attribute, name in kept.items()]
+        restore = [
+            self.assign(self.at(ast.Attribute(error, attribute, STORE)), self.load(name))
+            for attribute, name in kept.items()
+        ]
+        caught = self.at(ast.ExceptHandler(self.constant(BaseException), None, [*restore, *body]))
+        return [*keep, self.at(ast.Try([self.throw(error)], [caught], [], []))]
 
     def error_states(self, let: Let) -> tuple[ssa.ErrorState, ...]:
         """Those that hold for a statement and all of those inside it, outermost first."""
@@ -285,8 +319,13 @@ class Writer(Nodes):
         body = self.block(op.body) + ends(0, [self.literal(None)] * op.keeps, op.body.results)
         handlers = []
         for number, one in enumerate(op.classes, 1):
-            caught = self.new("caught") if op.keeps else None
-            handler = ends(number, [self.load(caught)] if caught else [], [Const(None)] * len(op.body.results))
+            handled = op.handlers[number - 1] if op.handlers else None
+            caught = self.new("caught") if op.keeps or handled in self.handlers else None
+            kept = [self.load(caught)] if caught is not None and op.keeps else []
+            handler = ends(number, kept, [Const(None)] * len(op.body.results))
+            if caught is not None and handled is not None and handled in self.handlers:
+                name = self.handled.setdefault(handled, f"handled.{handled[0]}.{handled[1]}")
+                handler.append(self.set(name, self.load(caught)))
             handlers.append(self.at(ast.ExceptHandler(self.read(one), caught, handler)))
         return [self.at(ast.Try(body, handlers, [], []))] if handlers else body
 
@@ -447,6 +486,11 @@ def code_of(function: ssa.Function, writer: type[Writer] = Writer) -> Code:
 def is_made_code(code: types.CodeType) -> bool:
     """Is this code that has been made from SSA?"""
     return _made.get(id(code)) is code
+
+
+def _handler(pos: Pos) -> ssa.Handler | None:
+    """The handler in which a place is."""
+    return pos.handlers[-1] if isinstance(pos, ssa.InHandler) else None
 
 
 def _inside(code: types.CodeType, name: str) -> types.CodeType:

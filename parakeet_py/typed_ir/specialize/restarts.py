@@ -99,6 +99,14 @@ class AssignedColumn(OfSignature):
 
 
 @record
+class HandlerOfPython(OfSignature):
+    """What a handler of exceptions calls may ask which one is handled: only Python runs the handler (`guarded`)."""
+
+    filename: str
+    handler: ssa.Handler
+
+
+@record
 class WrittenOut(OfSignature):
     """A loop is written out, as its index has to be known by value."""
 

@@ -47,9 +47,10 @@ from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leav
 from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.operations import BOOL, Operation, operation_of
 from parakeet_py.typed_ir.specialize.opaque.purity import has_python_methods
-from parakeet_py.typed_ir.specialize.opaque.python_closures import needs_captured_names
+from parakeet_py.typed_ir.specialize.opaque.python_closures import is_python_only
 from parakeet_py.typed_ir.specialize.opaque.result_leaves import result_types
 from parakeet_py.typed_ir.specialize.opaque.sites import TRUTHS, OpaqueSite, cannot_raise, is_harmless
+from parakeet_py.typed_ir.specialize.paths.guarded import handled_by_python
 from parakeet_py.typed_ir.specialize.python import random_generators
 from parakeet_py.typed_ir.specialize.restarts import ListOfPython, NeedObservation
 from parakeet_py.typed_ir.specialize.times import times
@@ -140,6 +141,8 @@ def emit_opaque(
         result = op.unshared(ANY if ListOfPython(key) in s.facts.known else observed)
         if op.name == "call" and not op.is_pure:
             result = loosened(result)
+    if op.may_ask_what_is_handled and handled_by_python(s):
+        return NeverV()
     _refuse_result(s, op, result, reason)
     ways = _ways_on(s, op, reason, is_statement)
     site = _site(s, op, templates, leaves, result, ways, key, reason)
@@ -203,8 +206,8 @@ def _guessed(s: Context, key: Key, reason: str) -> Value:
 def _refuse_result(s: Context, op: Operation, result: Spec | None, reason: str) -> None:
     if isinstance(result, ObjectSpec) and any(map(times.any_array_in, op.operands)):
         raise s.unsupported(f"{reason}, and gives what may be a view", times.HINT)
-    if any(map(needs_captured_names, op.operands)) and op.keeps_functions(result):
-        raise s.unsupported(f"{reason}, of a function that uses names which may be bound again")
+    if any(map(is_python_only, op.operands)) and op.keeps_functions(result):
+        raise s.unsupported(f"{reason}, of a function that has annotations, or uses names which may be bound again")
 
 
 def _holds_map(s: Context, value: Value) -> bool:

@@ -134,4 +134,4 @@ def _closure_template(s: Context, value: ClosureV, leaves: list[ir.Operand]) -> 
     others = [name for name in code.co_freevars if name in captured]
     parts = [template_of(s, captured[name], leaves) for name in others]
     parts += [template_of(s, default, leaves) for default in value.defaults]
-    return ContainerT("function", tuple(parts), (code, value.namespace.owner))
+    return ContainerT("function", tuple(parts), (code, value.namespace.owner, value.function.annotations or ""))

@@ -144,6 +144,20 @@ class Operation:
         return result is not None and OBJECT in result_types(result)
 
     @property
+    def may_ask_what_is_handled(self) -> bool:
+        """May it look at the exception that is handled around it?"""
+        if self.kind in ("same", "truth") or self.name in TRUTHS or self.is_seldom or self.is_pure:
+            return False
+        if self.kind != "call":
+            return any(isinstance(value, ObjectV) for value in self.values)
+        match self.values[0]:
+            case Static(target):
+                return effects_of(target).calls
+            case MethodV(ArrayV() | MapV() | TextV() | CharV()):
+                return False
+        return True
+
+    @property
     def reads_frame(self) -> bool:
         """Does it look at the frame of its caller?"""
         if not self.calls_known or not effects_of(self.callee).frame:

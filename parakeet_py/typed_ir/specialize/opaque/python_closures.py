@@ -37,11 +37,14 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 
-def needs_captured_names(value: Value) -> bool:
-    """Is there a nested function in a value that has captured what may be bound again?"""
-    if isinstance(value, ClosureV) and value.function.unsteady and not value.free:
-        return True
-    return any(map(needs_captured_names, parts_of(value)))
+def is_python_only(value: Value) -> bool:
+    """Is there a nested function in a value that only Python can make, for code that keeps it: one that has captured
+    what may be bound again, or has annotations of local names?"""
+    if isinstance(value, ClosureV):
+        function = value.function
+        if function.annotations is None or (function.unsteady and not value.free):
+            return True
+    return any(map(is_python_only, parts_of(value)))
 
 
 def check_left(s: Context, value: Value, frame: Frame) -> None:

@@ -15,6 +15,10 @@ is done these blocks are closed, the innermost first:
 A branch inside the statement does the same for each of its sides and hands on whether it was left. Checks whose
 exception no handler catches stay as they are. Where no block can be opened (in the body of a loop or of a parallel
 operator inside the statement) the function is refused. Operations that Python does say themselves whether they raised.
+
+What a handler calls may ask which exception is handled (`sys.exc_info`, `logging.exception`, `raise` alone). Compiled
+code handles none: such a handler is `ByPython`'s, and where something raises what it catches, Python goes on with the
+call from before the statement.
 """
 
 from __future__ import annotations
@@ -32,13 +36,15 @@ from parakeet_py.frontend.desugar.managers import ByPython
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block
 from parakeet_py.typed_ir.specialize.paths.sides import Side, joined
+from parakeet_py.typed_ir.specialize.restarts import HandlerOfPython
 from parakeet_py.typed_ir.specialize.values import NeverV, ScalarV, Static, TupleV, UnboundV, Value, py
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
     from parakeet_py.typed_ir.specialize.context import Guard as OuterGuard
 
-Classes = tuple[tuple[type[BaseException], ...], ...]  # what each handler catches
+Kinds = tuple[type[BaseException], ...]
+Classes = tuple[Kinds, ...]  # what each handler catches
 
 
 @record(eq=False)
@@ -153,6 +159,8 @@ class Guard:
 def specialize_guarded(s: Context, op: ssa.Guarded) -> list[Value]:
     """Execute a guarded statement."""
     own = tuple(_classes(s, s.value(operand)) for operand in op.classes)
+    if op.handlers:
+        own = tuple(_with_python(s, kinds, handler) for kinds, handler in zip(own, op.handlers, strict=True))
     around = s.guards[-1] if s.guards else None  # of a function that has called this one
     keeps = op.keeps or (around is not None and around.keeps)
     with _guard(s, own + (around.classes if around is not None else ()), keeps) as guard:
@@ -199,6 +207,27 @@ def _guard(s: Context, classes: Classes, keeps: bool) -> Iterator[Guard]:
         yield guard
     finally:
         s.guards.pop()
+
+
+def _with_python(s: Context, kinds: Kinds, handler: ssa.Handler) -> Kinds:
+    """What a handler catches, and that only Python runs it, where that is so."""
+    by_python = HandlerOfPython(s.frame.function.filename, handler) in s.facts.known
+    return (*kinds, ByPython) if by_python else kinds
+
+
+def handled_by_python(s: Context) -> bool:
+    """Does something that is done here see which exception is handled? Then Python runs the outermost of the handlers,
+    and nothing comes here."""
+    inside = [frame for frame in s.frames if isinstance(frame.pos, ssa.InHandler)]
+    if not inside:
+        return False
+    pos = inside[0].pos
+    assert isinstance(pos, ssa.InHandler)
+    fact = HandlerOfPython(inside[0].function.filename, pos.handlers[0])
+    if fact not in s.facts.known:
+        s.facts.restart(fact)
+    s.check(ir.Const(False, PYBOOL), "SystemError", "Python has taken the call over")
+    return True
 
 
 def _classes(s: Context, value: Value) -> tuple[type[BaseException], ...]:
