@@ -633,7 +633,7 @@ def f(n):
             r".*, with a list or dict that is changed",
             r".*, among what is given to Python code",
             r".* needs the Python function itself",
-            r".*, and .* changes a list, dict or global that is in use here",
+            r".*, and .* may change a list, dict or global that is in use here",
             r".* in a function of NumPy's own",
             r".* of objects that are not compiled",
             r".*cannot be handed to Python code",

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.base.debug_log import log
 from parakeet_py.base.interrupts import came_from_outside
 from parakeet_py.frontend.evaluate.kept_closures import may_keep
@@ -35,6 +36,7 @@ from parakeet_py.signature.annotations import annotate
 
 Compared = tuple[list[Any], list[list[int]], Sequence[list[Any]]]  # lists, what they held, what was watched
 LONG = 64  # results of an operation that are observed, and calls of a function that is evaluated
+MOST = 1 << 20  # items of lists and dicts that are compared, in all calls together
 MAX_DEPTH = 48  # functions inside each other; deeper ones are called
 
 
@@ -93,6 +95,7 @@ class Evaluation:
         self.replay = replay
         self.hooked = bool(replay) or observe is not None or inline is not None
         self.writer = ReplayingWriter if replay else ObservedWriter if self.hooked else Writer
+        self.left = MOST  # items to be compared, before calls are taken for ones that change what they are given
         self.kept: dict[int, bool] = {}
         self.calls: dict[int, int] = {}  # of functions that are looked into
         self.nested: weakref.WeakKeyDictionary[types.FunctionType, Hooks] = weakref.WeakKeyDictionary()
@@ -155,6 +158,8 @@ class Hooks:
         self.seen: dict[int, type] = {}  # the type that a site has given, where it says all
         self.times: dict[int, int] = {}  # results and calls of a site
         self.callees: dict[int, tuple[Any, types.FunctionType]] = {}
+        self.looking: dict[int, tuple[Any, bool]] = {}  # does what a site calls change nothing?
+        self.uncompared: set[int] = set()  # sites whose calls are no longer compared
         given: dict[str, Any] = {".closure": self.closure, ".global": self.read_global}
         if evaluation.hooked:
             given |= {".see": self.see, ".enter": self.enter, ".leave": self.leave, ".changed": self.changed}
@@ -253,14 +258,28 @@ class Hooks:
             if callee is not target and not isinstance(target, types.MethodType):
                 return callee, None
             target = callee  # a method may be a call of an object to the specializer
-        if evaluation.observe is None:
+        if evaluation.observe is None or site in self.uncompared or self.only_looks(site, target):
             return target, None
         try:
-            before, watched = [contents(value) for value in lists], evaluation.watch()
+            watched = evaluation.watch()
+            evaluation.left -= sum(map(len, lists)) + sum(map(len, watched))
+            if evaluation.left < 0:
+                self.uncompared.add(site)
+                evaluation.observe(self.key(site), CHANGED)
+                return target, None
+            before = [contents(value) for value in lists]
         except Exception as error:
             evaluation.stop_observing(error)
             return target, None
         return target, (lists, before, watched) if lists or watched else None
+
+    def only_looks(self, site: int, target: Any) -> bool:
+        """Is a callee known to change nothing, and to call no function that it is given?"""
+        known = self.looking.get(site)
+        if known is None or known[0] is not target:
+            effects = effects_of(target)
+            known = self.looking[site] = target, not (effects.stores or effects.keeps or effects.calls)
+        return known[1]
 
     def callee(self, site: int, target: Any) -> Any:
         """The function that is evaluated for a call of `target` where the specializer would look into it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import operator
 import sys
 import traceback
 import warnings
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from parakeet_py.frontend import ssa, to_ssa
+from parakeet_py.frontend.evaluate import evaluator
 from parakeet_py.frontend.evaluate.evaluator import evaluate
 from parakeet_py.frontend.evaluate.frames import reads_its_frame
 from parakeet_py.frontend.evaluate.observed_values import CHANGED
@@ -278,6 +281,26 @@ def test_lists_changed_late_in_long_loops() -> None:
 
     result, observed = run(function, 300, lambda held, i: change(held, i))
     assert result == [1, 2, 200] and CHANGED in observed.values()
+
+
+def test_comparing_what_calls_are_given_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is no longer compared is taken for one that changes what it is given; functions that are known to
+    change nothing are never compared."""
+    monkeypatch.setattr(evaluator, "MOST", 1000)
+    unknown = operator.methodcaller("count", 1.0)
+
+    def function(x: list[float], n: int) -> tuple[int, int]:
+        found = counted = 0
+        for i in range(n):
+            found += bisect.bisect(x, i + 0.5)
+            counted += unknown(x)
+        return found, counted
+
+    x = [float(i) for i in range(100)]
+    result, seen = run(function, x, 30)
+    assert result == function(x, 30)
+    assert [value for value in seen.values() if value is CHANGED] == [CHANGED]
+    assert CHANGED not in run(function, x, 3)[1].values()
 
 
 def test_functions_that_need_their_frame() -> None:

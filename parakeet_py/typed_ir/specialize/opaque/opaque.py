@@ -186,7 +186,7 @@ def _observed(s: Context, op: Operation, key: Key, reason: str) -> Spec | None:
         for value in op.operands:
             s.need_whole(value)
         watched_lists.need_whole_arguments(s)
-        raise s.unsupported(f"{reason}, and {op.describe()} changes a list, dict or global that is in use here")
+        raise s.unsupported(f"{reason}, and {op.describe()} may change a list, dict or global that is in use here")
     if observed is not None and not op.is_seldom and in_numpy(s):
         raise s.unsupported(f"{reason} in a function of NumPy's own")
     seen: Spec | None = observed
