@@ -57,6 +57,8 @@ def _domain(name: str) -> frozenset[str]:
     """The dtypes a primitive's arguments may have."""
     if name in ir.CHECKED:
         return frozenset({"int64"})
+    if name == ir.MUL_HIGH:
+        return frozenset({"uint64"})
     if name == "on_device":
         return frozenset({"bool"})
     if name in ("and", "or", "xor", "not"):

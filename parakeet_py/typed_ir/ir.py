@@ -112,6 +112,7 @@ DIVISION = frozenset({"div", "floordiv", "mod", "fmod"})
 #   min//-1 wraps). fmod: C's signs.
 BITS = frozenset({"and", "or", "xor", "not", "shl", "shr"})  # not: logical for bool. Shifts by >= width: 0, or -1 for
 #   shr of a negative number, as NumPy's.
+MUL_HIGH = "mul_high"  # uint64 only: the upper half of the 128 bits of a product
 COMPARE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # give bool; complex: eq, ne only
 EXTREMA = frozenset({"minimum", "maximum", "fmin", "fmax"})  # minimum/maximum propagate NaN, fmin/fmax ignore it
 _ELEMENTARY_UNARY = frozenset(
@@ -152,7 +153,7 @@ PRIMS = (
     | FLOAT_BINARY
     | COMPLEX_PARTS
     | REINTERPRET
-    | {SELECT, ON_DEVICE}
+    | {SELECT, ON_DEVICE, MUL_HIGH}
 )
 
 

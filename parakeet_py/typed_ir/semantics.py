@@ -63,6 +63,7 @@ _INTEGER: dict[str, Callable[..., int]] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "mul": lambda x, y: x * y,
+    "mul_high": lambda x, y: x * y >> 64,
     "neg": lambda x: -x,
     "abs": abs,
     "floordiv": _floordiv,

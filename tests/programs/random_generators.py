@@ -42,6 +42,14 @@ def integers_of_any_width(rng, n):
     return found, rng.integers(-n, n, 4), rng.integers(n, size=(2, 2)), rng.integers(0, n, endpoint=True, dtype=int)
 
 
+@program([_with(700, 10), _with(257, 3_000_000_000), _with(1, 2**31 + 1), _with(0, 5), _with(600, 1)])
+def many_at_once(rng, n, high):
+    """More than a run of 256 words; of integers below three thousand million every third is drawn again. What is left
+    over of a word is used before, between and behind."""
+    first = rng.integers(high), rng.integers(0, high, n), rng.integers(-high, high, (n, 1))
+    return first, rng.integers(6, size=3), rng.random((n, 2)), rng.uniform(-2.5, 7.0, n), rng.random(), rng.choice(9, n)
+
+
 @program([_with()])
 def integers_of_all_widths(rng):
     return rng.integers(-(2**63), 2**63 - 1, endpoint=True), rng.integers(-(2**63), 2**63 - 1, 3), rng.integers(5)

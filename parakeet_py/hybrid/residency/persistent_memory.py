@@ -10,6 +10,7 @@ bytes come there: an array that stays on its device costs the host nothing.
 
 from __future__ import annotations
 
+import atexit
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -233,6 +234,7 @@ class _Frozen(NamedTuple):
 
 
 _frozen: dict[int, _Frozen] = {}
+atexit.register(_frozen.clear)  # those of the package's own arrays, while devices can still free memory
 
 
 def homes_of_frozen(arrays: Sequence[Any]) -> dict[int, Home]:

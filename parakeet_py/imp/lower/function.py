@@ -11,7 +11,7 @@ arrays may share memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -52,17 +52,14 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
         The settings in force: with `perf="kernels"`, kernels are timed.
     """
     timed: list[typed.Let] | None = [] if getattr(config, "perf", "") == "kernels" else None
-    library: dict[str, imp.Function] = {}
-    for one in function.procedures:
-        if one.library:
-            library[one.name] = _of_library(one, library)
+    library = _Library(function)
     lo, body, results, roots = _managed(function, None, library, timed)
     parts = [(one, _managed(one, lo, library)) for one in function.procedures if not one.library]
     failures = tuple(lo.failures)
     procedures = tuple(
         imp.Function(one.name, one.params, body, results, failures, roots) for one, (_, body, results, roots) in parts
     )
-    every = (*procedures, *library.values())
+    every = (*procedures, *library.called.values())
     made = imp.Function(function.name, function.params, body, results, failures, roots, every)
     return replace(made, timed=tuple(timed)) if timed else made
 
@@ -70,8 +67,36 @@ def lower(function: typed.Function, config: object = None) -> imp.Function:
 _known: dict[int, tuple[typed.Function, imp.Function]] = {}  # procedures of the library, by `id`
 
 
+class _Library(Mapping[str, imp.Function]):
+    """The procedures of the library that a function may call, lowered when a call of one is: some are for GPUs only.
+
+    Attributes
+    ----------
+    called : those that are called; those that one calls come before it
+    """
+
+    def __init__(self, function: typed.Function) -> None:
+        self._all = {one.name: one for one in function.procedures if one.library}
+        self.called: dict[str, imp.Function] = {}
+
+    def __getitem__(self, name: str) -> imp.Function:
+        if name not in self.called:
+            made = _of_library(self._all[name], self)
+            for one in imp.walk(made.body):
+                if isinstance(one, imp.Call) and one.procedure in self._all and one.procedure != name:
+                    self[one.procedure]
+            self.called[name] = made
+        return self.called[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
 def _of_library(function: typed.Function, library: Mapping[str, imp.Function]) -> imp.Function:
-    """A procedure of the library, which is lowered once; those that it calls come before it."""
+    """A procedure of the library, which is lowered once."""
     known = _known.get(id(function))
     if known is None:
         lo, body, results, roots = _managed(function, None, library)

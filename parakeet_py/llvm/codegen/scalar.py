@@ -111,6 +111,9 @@ def _integer(f: FunctionText, name: str, dtype: str, arguments: list[str], overf
             return f.binary("xor", kind, first, "-1")
         case "abs":
             return first if unsigned else _absolute(f, kind, first)
+        case "mul_high":
+            wide = [f.value(f"zext i64 {argument} to i128") for argument in arguments]
+            return f.value(f"trunc i128 {f.binary('lshr', 'i128', f.binary('mul', 'i128', *wide), '64')} to i64")
         case "shl" | "shr":
             return _shift(f, name, kind, unsigned, *arguments)
         case "floordiv" | "mod" | "fmod":

@@ -253,7 +253,7 @@ def test_any_bits(dtype: str) -> None:
 # ---- PTX -------------------------------------------------------------------------------------------------------------
 
 TWO = ir.FLOAT_BINARY | ir.COMPARE | ir.EXTREMA | ir.DIVISION | {"add", "sub", "mul", "and", "or", "xor", "shl", "shr"}
-TWO |= {"complex", "add_checked", "sub_checked", "mul_checked"}
+TWO |= {ir.MUL_HIGH, "complex", "add_checked", "sub_checked", "mul_checked"}
 OF_COMPLEX = ir.ARITHMETIC | ir.COMPLEX_PARTS | {"div", "eq", "ne", "isnan", "isinf", "isfinite", "select"}
 OF_COMPLEX -= {"complex"}
 
@@ -262,6 +262,8 @@ def applies(name: str, dtype: str) -> bool:
     """Whether a primitive is defined for a dtype, and for GPUs (`on_device` is answered before there is code)."""
     if name == "on_device":
         return False
+    if name == ir.MUL_HIGH:
+        return dtype == "uint64"
     if is_complex(dtype):
         return name in OF_COMPLEX
     if name == "complex":
