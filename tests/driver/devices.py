@@ -77,7 +77,7 @@ def cuDevicePrimaryCtxRelease(device: int) -> None:
 
 @call("p")
 def cuCtxGetCurrent(place: int) -> None:
-    found = getattr(machine.here, "context", None)
+    found = machine.here.context
     put_handle(place, found.handle if found else 0)
 
 

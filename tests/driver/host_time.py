@@ -116,8 +116,11 @@ def main() -> None:
         with options(devices=names, check=False):
             u, v = asdevice(np.ones(N)), asdevice(np.ones(N))
             step = accelerate(relaxed)
-            found = least({"": (lambda u=u, v=v, step=step: step(u, v), 20)})  # type: ignore[misc]
-        print(f"  {f'a region on {count} device(s), resident, with halos':48s} {found['']:9.2f}")
+            both = accelerate(in_place)
+            alone = least({"": (lambda u=u, v=v, step=step: step(u, v), 20)})  # type: ignore[misc]
+            found = least({"": (lambda u=u, v=v, both=both: both(u, v, 1), 20)})  # type: ignore[misc]
+        print(f"  {f'a region on {count} device(s), halos that are there':48s} {alone['']:9.2f}")
+        print(f"  {f'two regions on {count} device(s) that exchange halos':48s} {found['']:9.2f}")
     assert not driver.unknown, driver.unknown[:3]
 
 

@@ -138,6 +138,21 @@ class Context:
             stream.run()
 
 
+class Here:
+    """The current context of each thread, those included that Python does not know."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[int, Context | None] = {}
+
+    @property
+    def context(self) -> Context | None:
+        return self._contexts.get(threading.get_ident())
+
+    @context.setter
+    def context(self, context: Context | None) -> None:
+        self._contexts[threading.get_ident()] = context
+
+
 class Machine:
     """What the driver finds."""
 
@@ -150,7 +165,7 @@ class Machine:
         self.pinned: dict[int, np.ndarray[Any, Any]] = {}
         self.unpinnable = False  # no memory of the host may be pinned any more
         self.registered = 0  # times that some was
-        self.here = threading.local()
+        self.here = Here()
         self.graphs_launched = 0
         self.linked = 0  # PTX that has become machine code for later processes
         self.apart: set[tuple[int, int]] = set()  # devices without a link: the first cannot access the second
@@ -166,7 +181,7 @@ class Machine:
         return next(handle for handle, one in self.handles.items() if one is thing)
 
     def current(self) -> Context:
-        found: Context | None = getattr(self.here, "context", None)
+        found = self.here.context
         if found is None:
             raise Status(Code.INVALID_CONTEXT)
         if found.error:

@@ -14,7 +14,9 @@ from parakeet_py.hybrid.devices import cuda, pinned_pages
 from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
+from parakeet_py.llvm.runtime import call_queues
 from tests import driver
+from tests.driver.machine import Event
 
 HARMLESS = {("cuPointerGetAttribute", "INVALID_VALUE")}  # memory of the host
 
@@ -231,8 +233,10 @@ def more_peers() -> None:
 
 
 def schedules() -> None:
-    """Calls that machine code does again: launches, copies between devices, in rows too, checks and elements."""
+    """Calls that machine code does again: launches, copies between devices, in rows too, checks and elements. With four
+    devices each has a list, and two threads go through them."""
     driver.load(devices=4)
+    call_queues.CPUS_EACH = 1
     made = CudaRequests.__call__
     runs = [0]
 
@@ -298,6 +302,8 @@ def schedules() -> None:
     for function in (columns, ends, picked, across, late):
         function._dispatcher.recorded = None
     nothing_left()
+    events = [one for one in driver.machine.handles.values() if isinstance(one, Event)]
+    assert len(events) < 50, len(events)  # those of schedules have gone with them
 
 
 def cubins(folder: str) -> None:

@@ -598,9 +598,16 @@ class CudaDevice:
     @cached_property
     def order_event(self) -> int:
         """What others wait for, recorded anew each time."""
+        return self.new_event()
+
+    def new_event(self) -> int:
         self._enter()
         (event,) = self._checked(self._driver.cuEventCreate(2), "making an event")  # without times
         return int(event)
+
+    def drop_event(self, event: int) -> None:
+        with suppress(Exception), self._current():
+            self._driver.cuEventDestroy(event)
 
     @cached_property
     def stream_handle(self) -> int:

@@ -2,11 +2,14 @@
 
 A request of a schedule (`recording`) becomes calls of the driver with arguments that are known but for addresses: a
 word for the function, eleven for what it is given. Launches take the values of their parameters from words of their
-own. For a call on other memory the words are patched that hold addresses, and then machine code goes through the list,
-without Python and without the interpreter's lock: what remains of the host's work for a kernel is the driver's own.
+own. For a call on other memory the words are patched that hold addresses, and then machine code goes through the list
+(`llvm/runtime/call_queues`), without Python and without the interpreter's lock: what remains of the host's work for a
+kernel is the driver's own.
 
 All stands in the order in which it was asked for. Before a device copies from another one it waits for that one's
-stream, and that one waits for the copy before it is asked for anything else.
+stream, and that one waits for the copy before it is asked for anything else. From `SHARED` devices on that copy from
+each other, each has a list of its own, and the CPU's threads go through the lists side by side: what one device's
+stream is to wait for has been recorded in another's before.
 """
 
 from __future__ import annotations
@@ -24,57 +27,9 @@ import numpy as np
 
 from parakeet_py.hybrid.devices.recording import CopyIn, CopyOver, Given, Launch, Place, Request, do
 from parakeet_py.hybrid.devices.staging import MOST_PITCH
-from parakeet_py.llvm.engine import compiler
-from parakeet_py.llvm.engine.lasting_code import lasting_code
-from parakeet_py.llvm.engine.low_level_python import translate
-from parakeet_py.llvm.engine.low_level_source import Source
+from parakeet_py.llvm.runtime import call_queues
 
-WORDS = 12  # of a driver call: the function, and as many arguments as a launch has
-_CODE = Source(
-    """
-# table: what is patched, how many, the driver calls, how many; then the status of the one that has failed
-def run(table: ptr, addresses: ptr) -> i64:
-    patch = table.ptr
-    left = table.i64[1]
-    while left > 0:
-        patch.ptr.i64 = (addresses + patch.i64[1]).i64 + patch.i64[2]
-        patch = patch + 24
-        left -= 1
-    request = table.ptr[2]
-    count = table.i64[3]
-    done = 0
-    while done < count:
-        a = request.i64[1]
-        b = request.i64[2]
-        c = request.i64[3]
-        d = request.i64[4]
-        e = request.i64[5]
-        f = request.i64[6]
-        g = request.i64[7]
-        h = request.i64[8]
-        i = request.i64[9]
-        j = request.i64[10]
-        k = request.i64[11]
-        status = request.ptr.i32(a, b, c, d, e, f, g, h, i, j, k)
-        if status != 0:
-            table.i64[4] = i64(status)
-            return done
-        request = request + 96
-        done += 1
-    return done
-"""
-)
-
-
-@lru_cache(maxsize=1)
-def _run() -> Any:
-    text = translate(_CODE)
-
-    def make() -> tuple[bytes, Sequence[str]]:
-        return compiler.compile_ir(text), ["run"]
-
-    code = lasting_code(f"cuda schedules {compiler.host()} {text}", "schedules of CUDA devices", make, ["run"])
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(code["run"])
+SHARED = 4  # devices whose driver calls are worth more than one thread: each takes some ten of them in a region
 
 
 @lru_cache(maxsize=32)
@@ -98,27 +53,35 @@ class _Patch(NamedTuple):
     offset: int
 
 
-class _Segment:
-    """Driver calls without anything in between that the host waits for."""
+class _Call(NamedTuple):
+    """A call of the driver in the context of a device, for a request; without a name a flag, which the device's list
+    sets for others or waits for. Some arguments are places."""
 
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, Sequence[int]]] = []
+    device: Any
+    request: Any
+    name: str
+    arguments: Sequence[Any]
+
+
+class _Segment:
+    """Driver calls without anything in between that the host waits for.
+
+    Parameters
+    ----------
+    shared : each device has a list of its own
+    """
+
+    def __init__(self, shared: bool) -> None:
+        self.shared = shared
+        self.calls: list[_Call] = []
         self.patches: list[_Patch] = []  # of words of calls and parameters
         self.kept: list[Any] = []
-        self.what: list[Request] = []  # of each call
-        self.current: Any = None
+        self.flags = 0
         self.numbers: list[tuple[Any, int]] = []  # where a number goes, and which
         self.behind: dict[int, tuple[Any, dict[int, Any]]] = {}  # devices that have to wait for others
 
-    def call(self, request: Any, name: str, *arguments: int) -> None:
-        self.calls.append((name, arguments))
-        self.what.append(request)
-
-    def on(self, device: Any, request: Any) -> None:
-        """Make the context of a device current."""
-        if self.current is not device:
-            self.call(request, "cuCtxSetCurrent", int(device._context))
-            self.current = device
+    def call(self, device: Any, request: Any, name: str, *arguments: Any) -> None:
+        self.calls.append(_Call(device, request, name, arguments))
 
     def ready(self, device: Any, request: Any) -> None:
         """Something else is about to be asked of a device: it waits for those that copy from it."""
@@ -129,15 +92,19 @@ class _Segment:
     def wait(self, device: Any, other: Any, request: Any) -> None:
         """Let a device wait for all that another one has been asked for."""
         event = other.order_event
-        self.on(other, request)
-        self.call(request, "cuEventRecord", event, other.stream_handle)
-        self.on(device, request)
-        self.call(request, "cuStreamWaitEvent", device.stream_handle, event, 0)
+        if self.shared:  # another wait may come to be recorded before this one is asked for
+            made = OwnEvent(other)
+            event = made.handle
+            self.kept.append(made)
+        self.call(other, request, "cuEventRecord", event, other.stream_handle)
+        self.call(other, request, "", call_queues.SIGNAL, self.flags)
+        self.call(device, request, "", call_queues.AWAIT, self.flags)
+        self.flags += 1
+        self.call(device, request, "cuStreamWaitEvent", device.stream_handle, event, 0)
 
     def launch(self, request: Launch) -> None:
         device = request.device
         self.ready(device, request)
-        self.on(device, request)
         words = (ctypes.c_uint64 * max(len(request.values), 1))()
         pointers = (ctypes.c_uint64 * max(len(request.values), 1))()
         start = ctypes.addressof(words)
@@ -155,16 +122,14 @@ class _Segment:
         grid, block = request.blocks, request.threads
         parameters = ctypes.addressof(pointers)
         stream = device.stream_handle
-        self.call(request, "cuLaunchKernel", handle, grid, 1, 1, block, 1, 1, 0, stream, parameters, 0)
+        self.call(device, request, "cuLaunchKernel", handle, grid, 1, 1, block, 1, 1, 0, stream, parameters, 0)
 
     def copy_in(self, request: CopyIn) -> None:
         device, data = request.device, np.ascontiguousarray(request.data)
         self.ready(device, request)
-        self.on(device, request)
         self.kept.append(data)
-        self.placed(
-            request, "cuMemcpyHtoDAsync", [request.address, data.ctypes.data, data.nbytes, device.stream_handle]
-        )
+        stream = device.stream_handle
+        self.call(device, request, "cuMemcpyHtoDAsync", request.address, data.ctypes.data, data.nbytes, stream)
 
     def copy_over(self, request: CopyOver) -> None:
         device, source, rows = request.device, request.source, request.rows
@@ -174,7 +139,7 @@ class _Segment:
         ours, theirs, stream = int(device._context), int(source._context), device.stream_handle
         for step in range(rows.height if rows.height == 1 or rows.pitch > MOST_PITCH else 0):
             target, place = _further(request.address, step * rows.pitch), _further(request.place, step * rows.pitch)
-            self.placed(request, "cuMemcpyPeerAsync", [target, ours, place, theirs, rows.width, stream])
+            self.call(device, request, "cuMemcpyPeerAsync", target, ours, place, theirs, rows.width, stream)
         if rows.height > 1 and rows.pitch <= MOST_PITCH:
             what = device._driver.CUDA_MEMCPY3D_PEER()
             kind = device._driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
@@ -189,50 +154,86 @@ class _Segment:
                 else:
                     ctypes.c_uint64.from_address(start + offset).value = place
             self.kept.append(what)
-            self.call(request, "cuMemcpy3DPeerAsync", start, stream)
+            self.call(device, request, "cuMemcpy3DPeerAsync", start, stream)
         waiting = self.behind.setdefault(id(source), (source, {}))[1]
         waiting[id(device)] = device
-
-    def placed(self, request: Any, name: str, arguments: list[Any]) -> None:
-        """A call some of whose arguments may be places."""
-        for number, value in enumerate(arguments):
-            if type(value) is Place:
-                word = (len(self.calls) * WORDS + 1 + number) * 8
-                self.patches.append(_Patch(-1 - word, value.slot, value.offset))  # where calls begin is not known yet
-                arguments[number] = 0
-        self.call(request, name, *arguments)
 
     def close(self) -> None:
         for source, others in [*self.behind.values()]:
             for other in others.values():
-                self.wait(source, other, self.what[-1])
+                self.wait(source, other, self.calls[-1].request)
         self.behind.clear()
-        calls = (ctypes.c_uint64 * (WORDS * len(self.calls)))()
-        for place, (name, arguments) in enumerate(self.calls):
-            words = [_driver_call(name), *arguments]
-            calls[place * WORDS : place * WORDS + len(words)] = [word & 0xFFFFFFFFFFFFFFFF for word in words]
-        start = ctypes.addressof(calls)
+        lists = self._by_device() if self.shared else [self._in_contexts()]
+        flat = [call for calls in lists for call in calls]
+        words = (ctypes.c_uint64 * (call_queues.WORDS * len(flat)))()
+        start, size = ctypes.addressof(words), 8 * call_queues.WORDS
+        for place, call in enumerate(flat):
+            row: list[Any] = [_driver_call(call.name)] * (call.name != "")
+            for argument in call.arguments:
+                if type(argument) is Place:
+                    self.patches.append(_Patch(start + place * size + 8 * len(row), argument.slot, argument.offset))
+                row.append(0 if type(argument) is Place else argument & 0xFFFFFFFFFFFFFFFF)
+            words[place * call_queues.WORDS : place * call_queues.WORDS + len(row)] = row
         patches = (ctypes.c_int64 * (3 * max(len(self.patches), 1)))()
         for place, (word, slot, offset) in enumerate(self.patches):
-            patches[3 * place : 3 * place + 3] = [word if word >= 0 else start - 1 - word, 8 * slot, offset]
-        self.kept += [calls, patches]
-        self.table = (ctypes.c_int64 * 5)(ctypes.addressof(patches), len(self.patches), start, len(self.calls), 0)
+            patches[3 * place : 3 * place + 3] = [word, 8 * slot, offset]
+        self.kept += [words, patches]
+        self.count = 0 if self.shared else len(flat)  # without any, only words are patched
+        self.table = (ctypes.c_int64 * 5)(ctypes.addressof(patches), len(self.patches), start, self.count, 0)
         self.address = ctypes.addressof(self.table)
-        self.count = len(self.calls)
-        self.calls = []
+        self.what = [[(call.device, call.request) for call in calls] for calls in lists]
+        self.calls, self.queues = [], None
+        if self.shared:
+            counts = [len(calls) for calls in lists]
+            starts = [start + size * sum(counts[:number]) for number in range(len(counts))]
+            contexts = [int(calls[0].device._context) for calls in lists]
+            self.queues = call_queues.Queues(starts, counts, self.flags, _driver_call("cuCtxSetCurrent"), contexts)
+
+    def _by_device(self) -> list[list[_Call]]:
+        """The calls of each device."""
+        found: dict[int, list[_Call]] = {}
+        for call in self.calls:
+            found.setdefault(id(call.device), []).append(call)
+        return [*found.values()]
+
+    def _in_contexts(self) -> list[_Call]:
+        """All calls in their order, with those that make the context of each current."""
+        found: list[_Call] = []
+        current = None
+        for call in self.calls:
+            if not call.name:
+                continue
+            if call.device is not current:
+                current = call.device
+                found.append(_Call(current, call.request, "cuCtxSetCurrent", [int(current._context)]))
+            found.append(call)
+        return found
 
     def run(self, addresses: int, numbers: Sequence[Any]) -> None:
         for place, number in self.numbers:
             place.value = numbers[number]
-        done = _run()(self.address, addresses)
-        if done != self.count:
-            request = self.what[done]
+        done = call_queues.one_after_the_other()(self.address, addresses)
+        failed = None if done == self.count else (0, done, int(self.table[4]))
+        if self.queues is not None:
+            failed = self.queues.run()
+        if failed is not None:
+            device, request = self.what[failed[0]][failed[1]]
             what = f"launching {request.kernel}" if isinstance(request, Launch) else "copying"
-            raise request.device.failed_with(what, int(self.table[4]))
+            raise device.failed_with(what, failed[2])
 
 
 # where the addresses stand in a CUDA_MEMCPY3D_PEER
 _SRC_DEVICE, _DST_DEVICE = 48, 136
+
+
+class OwnEvent:
+    """An event of a device, which goes with the last reference."""
+
+    def __init__(self, device: Any) -> None:
+        self.device, self.handle = device, device.new_event()
+
+    def __del__(self) -> None:
+        self.device.drop_event(self.handle)
 
 
 def _further(place: Any, step: int) -> Any:
@@ -246,17 +247,22 @@ def _plain(value: Any, code: str) -> Any:
     return int(found)
 
 
+def _both(request: CopyOver) -> tuple[Any, Any]:
+    return request.device, request.source
+
+
 class CudaRequests:
     """Runs the requests of a schedule whose devices are all CUDA's."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.parts: list[Any] = []
         devices: dict[int, Any] = {}
+        copying = {id(one) for request in requests if isinstance(request, CopyOver) for one in _both(request)}
         for request in requests:
             devices[id(request.device)] = request.device
             if isinstance(request, Launch | CopyIn | CopyOver):
                 if not self.parts or not isinstance(self.parts[-1], _Segment):
-                    self.parts.append(_Segment())
+                    self.parts.append(_Segment(len(copying) >= SHARED))
                 segment = self.parts[-1]
                 match request:
                     case Launch():
