@@ -2,7 +2,7 @@
 
 A call is `WORDS` words: a function and eleven arguments, of which it takes as many as it has. Instead of a function
 `AWAIT` and `SIGNAL` stand for a flag, which the queue waits for, or sets for others. Calls of a queue are made in
-its order, by one thread at a time, which is told so first (`begin`); a queue that waits is left to any thread for later.
+its order, by one thread at a time, which is told so first (`begin`); one that waits is left to any thread for later.
 If calls in one order of them all, in which each flag is set before it is waited for, are put into queues in that order,
 some queue can always go on, however many threads there are: the pool may be busy, and the caller alone.
 
