@@ -77,7 +77,13 @@ from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.instances import instance_columns
 from parakeet_py.typed_ir.specialize.opaque.sites import seldom_sites
 from parakeet_py.typed_ir.specialize.profitability import does_little_else
-from parakeet_py.typed_ir.specialize.restarts import NeedObservation, PythonMakesInstances, Restart
+from parakeet_py.typed_ir.specialize.restarts import (
+    NeedObservation,
+    PythonMakesInstances,
+    RecordsNeeded,
+    RecordsOfPython,
+    Restart,
+)
 from parakeet_py.typed_ir.specialize.specializer import Specialization, Specializer
 
 if TYPE_CHECKING:
@@ -148,6 +154,8 @@ def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args:
     arrays, strings as arrays, and functions that are not known by value."""
     if isinstance(error, NeedObservation):  # what is handed back may be compiled with items that are known one by one
         return [ItemsOfLists(long=False)] if _reads_short_lists(walk.arguments.signature, args) else []
+    if isinstance(error, RecordsNeeded):
+        return [RecordsOfPython(error.site)]
     params = walk.arguments.signature.params
     if lists := instance_columns.lists(walk.arguments.signature):
         return [ObjectsInList(place) for place in lists]

@@ -48,7 +48,17 @@ from parakeet_py.llvm.codegen.arrays import slots_out
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
-from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Source, Spec, TimesSpec, TupleSpec, bounds_of
+from parakeet_py.signature.specs import (
+    ArraySpec,
+    ObjectSpec,
+    RecordsSpec,
+    ScalarSpec,
+    Source,
+    Spec,
+    TimesSpec,
+    TupleSpec,
+    bounds_of,
+)
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
 from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, caught_by, descriptions, raises_again
 
@@ -334,6 +344,13 @@ class CallState:
                 self.keep(value)
                 ctypes.c_int64.from_address(slots).value = id(value)
                 return self.put(slots + 8, numbers, value.view(np.int64))
+            case RecordsSpec(_, _, names, columns):
+                self.keep(value)
+                ctypes.c_int64.from_address(slots).value = id(value)
+                slots += 8
+                for name, column in zip(names, columns, strict=True):
+                    slots = self.put(slots, column, value[name])
+                return slots
             case TupleSpec(items, kind):
                 parts = bounds_of(value) if kind in ("slice", "range") else value
                 for item, part in zip(items, parts, strict=True):

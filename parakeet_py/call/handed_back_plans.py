@@ -35,8 +35,8 @@ from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
-from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, ScalarSpec, Spec, TupleSpec
-from parakeet_py.typed_ir.specialize.observed import ANY
+from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, RecordsSpec, ScalarSpec, Spec, TupleSpec
+from parakeet_py.typed_ir.specialize.observed import ANY, observed_spec
 from parakeet_py.typed_ir.specialize.opaque.result_leaves import result_types
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, OpaqueSite, can_be_replayed, is_logged, makes_lists
 
@@ -111,6 +111,28 @@ def scalar_at(address: int, dtype: str, python: bool) -> Any:
     """The scalar in the slots at an address."""
     value = np.frombuffer(ctypes.string_at(address, itemsize(dtype)), dtype)[0]
     return value.item() if python else value
+
+
+class OfRecords:
+    """Called with any value: is it an array of records as a spec says, of a dtype that has been seen?"""
+
+    __slots__ = ("dtype", "spec", "writeable")
+
+    def __init__(self, spec: RecordsSpec) -> None:
+        self.spec = spec
+        self.dtype: np.dtype[Any] = np.dtype(np.void)
+        self.writeable = all(column.writeable for column in spec.columns)
+
+    def __call__(self, value: Any) -> bool:
+        kind: Any = self.spec.type
+        if type(value) is not kind or value.ndim != self.spec.rank:
+            return False
+        if value.dtype != self.dtype:
+            if observed_spec(value) != self.spec:
+                return False
+            self.dtype = value.dtype
+        flags = value.flags
+        return bool(flags.forc and flags.writeable == self.writeable)
 
 
 class _Writer:
@@ -272,6 +294,7 @@ class _Writer:
     def usual(self, expected: Spec | None, result: str, offset: int) -> tuple[str, list[str]]:
         """The condition for a usual result, and what stores it that many bytes on."""
         names = self.names
+        stores: list[str]
         at = f"results + {offset}" if offset else "results"
         match expected:
             case NoneSpec():
@@ -301,9 +324,17 @@ class _Writer:
                 names["word"] = _Word.from_address
                 condition = "True" if expected == ANY else f"type({result}) is {self.static(kind)}"
                 return condition, [f"state.keep({result})", f"word({at}).value = id({result})"]
+            case RecordsSpec(_, _, fields, columns):
+                names["word"] = _Word.from_address
+                stores = [f"state.keep({result})", f"word({at}).value = id({result})"]
+                offset += 8
+                for name, column in zip(fields, columns, strict=True):
+                    stores += self.usual(column, f"{result}[{self.static(name)}]", offset)[1]
+                    offset += 8 * sum(map(slots_in, result_types(column)))
+                return f"{self.static(OfRecords(expected))}({result})", stores
             case TupleSpec(items, "tuple" | "list" as kind, None) if items:
                 conditions = [f"type({result}) is {kind} and len({result}) == {len(items)}"]
-                stores: list[str] = []
+                stores = []
                 for number, item in enumerate(items):
                     condition, store = self.usual(item, f"{result}[{number}]", offset)
                     if not condition:

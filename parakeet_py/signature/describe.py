@@ -7,6 +7,7 @@ from parakeet_py.signature.specs import (
     FunctionSpec,
     ListSpec,
     ObjectSpec,
+    RecordsSpec,
     ScalarSpec,
     Spec,
     StaticSpec,
@@ -49,6 +50,8 @@ def describe_spec(spec: Spec) -> str:
             return f"({parts})" if kind == "tuple" else f"{kind}[{parts}]"
         case TimesSpec(unit, numbers):
             return describe_spec(numbers).replace("int64", unit, 1)
+        case RecordsSpec(kind, _, names):
+            return f"{kind.__qualname__} of records of {', '.join(names)}"
         case ObjectSpec(kind, _, unit):
             return kind.__qualname__ + (f" of {unit}" if unit else "")
     return str(spec)

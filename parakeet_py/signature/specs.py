@@ -126,6 +126,18 @@ class TimesSpec:
 
 
 @record
+class RecordsSpec:
+    """An array of records that Python has given, of one of NumPy's classes: its rank, and the names and specs of its
+    fields, all of them arrays of numbers. Only results of operations that Python does are known so
+    (`observed_spec`)."""
+
+    type: type
+    rank: int
+    names: tuple[str, ...]
+    columns: tuple[ArraySpec, ...]
+
+
+@record
 class TupleSpec:
     """An exact tuple or list of `len(items)` items, or a slice or range (items start, stop, step).
 
@@ -196,6 +208,7 @@ Spec = (
     | StaticSpec
     | ObjectSpec
     | TimesSpec
+    | RecordsSpec
     | TupleSpec
     | ListSpec
     | TextSpec

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tests.arrays import arr
 from tests.corpus import Case, program, raising
 
 PACKED = [("a", "f8"), ("b", "i4"), ("v", "f8", (3,))]
@@ -267,3 +268,108 @@ def rows_that_do_not_fit(p):
             p[i] = (3, 300)
         else:
             p[i] = (True, -1, 0, 1)
+
+
+# ---- arrays of records that NumPy makes during the call ------------------------------------------------------------
+
+
+@program([(4,), (1,), (0,)], opaque=2)
+def made_and_filled(n):
+    p, q = np.zeros(n, dtype=PACKED), np.ones((n, 2), dtype=SCALARS)
+    q["a"], q["b"] = 1, 2
+    for i in range(n):
+        p["a"][i] = i * 0.5
+        p[i]["b"] = i * i
+        p[i]["v"][1] = p["a"][i] + p[i]["b"]
+        q[i, 1] = (i, 7, True, 1j)
+    return p, q, p["v"].sum(), len(q), q.shape, q[:, 1]["a"]
+
+
+@program([records(6), records(5, step=-2), records(6, align=True)], mutates=(0,), opaque=3)
+def copies_that_change(p):
+    q, r, some = p.copy(), np.zeros_like(p), p[p["b"] > 2]
+    for i in range(1, len(q)):
+        q["a"][i] += q["a"][i - 1]
+        r[i]["v"] = p[i]["v"] * 2
+        p["b"][i] = i
+    for i in range(len(some)):
+        some["a"][i] *= some["b"][i]
+    return q, r, some, some["a"].sum(), [one["b"] for one in some]
+
+
+@program([records(6), records(0)], mutates=(0,), opaque=None)
+def stored_to_selections(p):
+    total = 0.0
+    for i in range(len(p)):
+        total += p["a"][i] * i
+    p[p["b"] > 2]["a"] = 100.0
+    p[p["b"] > 3]["b"] = 5 if len(p) else 6
+    p[:2]["a"] += 1
+    return total, p["a"].sum()
+
+
+@program(
+    [records(6), replace(records(6, writeable=False), raises=ValueError)], mutates=(0,), opaque=None, fell_back=None
+)
+def views_by_several_fields(p):
+    q = p[["b", "a"]]
+    for i in range(len(q)):
+        q["a"][i] = q["b"][i] + p["a"][i]
+    return q, p["a"].sum()
+
+
+@program([records(6, SCALARS)], mutates=(0,), opaque=None)
+def given_to_python_and_changed(p):
+    q = p.copy()
+    before = q["a"].sum() + p["a"].sum()
+    q["a"] += 1
+    np.copyto(p, q)
+    q.fill(3)
+    return before, q["a"].sum(), p["a"].sum(), p == q
+
+
+@program([records(6), records(0)], opaque=1)
+def copies_changed_as_wholes(p):
+    q = p.copy()
+    q["a"] += 2
+    q["a"], q["b"] = q["b"], q["a"]
+    q[1:]["a"] *= 3
+    for row in q:
+        row["v"] += row["a"]
+    return q, q["a"].sum()
+
+
+@program([(arr("f8", 5), arr("i8", 5))], opaque=None)
+def made_by_columns(x, y):
+    r = np.rec.fromarrays([x, y], names="a,b")
+    total = 0.0
+    for i in range(len(r)):
+        total += r.a[i] * r.b[i] + r[i].a
+        r.a[i] = total
+    return total, r
+
+
+@program([records(6), records(6, kind=np.recarray)], opaque=None)
+def one_of_two(p):
+    q = p.copy()
+    r = q if q["a"][0] > 100 else p[::2].copy()
+    r["b"] = 9
+    total = 0.0
+    for _ in range(3):
+        total += q["a"].sum() + r["b"].sum()
+    return total, r
+
+
+@program([records(6, [("a", "f8"), ("text", "U3")]), records(6, ">f8,i4")], opaque=None, fell_back=None)
+def copies_of_other_fields(p):
+    q = p.copy()
+    return q, q[p.dtype.names[0]][1:]
+
+
+@program([records(4, SCALARS)], opaque=None)
+def row_as_an_object(p):
+    row = p[1]
+    total = 0.0
+    for i in range(len(p)):
+        total += p["a"][i] * i
+    return total, row

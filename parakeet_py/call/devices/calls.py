@@ -43,12 +43,12 @@ from parakeet_py.hybrid.residency.resident_arguments import Lent, Residents
 from parakeet_py.imp.schedule.effects import stores_only_into_its_own
 from parakeet_py.signature.attribute_sources import is_of_times
 from parakeet_py.signature.results import result_leaves
-from parakeet_py.signature.specs import ArraySpec, columns_of, leaves
+from parakeet_py.signature.specs import ArraySpec, RecordsSpec, TupleSpec, columns_of, leaves
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
     from parakeet_py.call.devices.caller import Dispatcher
-    from parakeet_py.signature.specs import Signature
+    from parakeet_py.signature.specs import Signature, Spec
 
 RECURSIVE = "a function with recursion runs on the CPU"
 _checking: ContextVar[bool] = ContextVar("parakeet_py_checking_results", default=False)
@@ -227,7 +227,7 @@ def _call(
         return residents.by_python(hidden(lambda args: dispatcher.evaluate(args, dispatcher.signature(args))), args)
     target = dispatcher.instance if dispatcher.inner is None else dispatcher.inner
     done = compiled.specialization
-    on_cpu = done.shared_with_python or done.calls_numba or _is_interleaved(compiled.signature)
+    on_cpu = done.shared_with_python or done.calls_numba or _is_interleaved(compiled)
     if compiled.typed.procedures or on_cpu:
         return residents.by_python(partial(config.on_cpu, target), args)
     leaves = values_of(compiled, args)
@@ -248,13 +248,18 @@ def _call(
     return result
 
 
-def _is_interleaved(signature: Signature) -> bool:
+def _is_interleaved(compiled: Compiled) -> bool:
     """Are there columns of records, whose gaps are other columns, arrays of times, or ones that are not aligned?"""
+    signature = compiled.signature
     arrays = (leaf.spec for leaf in leaves(signature))
     of_times = any(is_of_times(hidden.source[-1]) for hidden in signature.hidden)
-    return (
-        of_times or bool(columns_of(signature)) or any(isinstance(one, ArraySpec) and not one.aligned for one in arrays)
-    )
+    if of_times or columns_of(signature) or any(isinstance(one, ArraySpec) and not one.aligned for one in arrays):
+        return True
+    return any(_has_records(site.result) for site in compiled.specialization.opaque_sites)
+
+
+def _has_records(spec: Spec | None) -> bool:
+    return isinstance(spec, RecordsSpec) or (isinstance(spec, TupleSpec) and any(map(_has_records, spec.items)))
 
 
 @hidden

@@ -16,6 +16,7 @@ from parakeet_py.signature.specs import (
     MAX_ITEMS,
     ArraySpec,
     ObjectSpec,
+    RecordsSpec,
     ScalarSpec,
     Spec,
     TimesSpec,
@@ -59,9 +60,26 @@ def _observed_item(spec: Spec, value: Any) -> Spec:
         case ObjectSpec(unit=str() as unit) if unit:
             numbers = normalized(spec_of(value.view(np.int64)))
             return TimesSpec(unit, numbers) if isinstance(numbers, ArraySpec | ScalarSpec) else normalized(spec)
+        case ObjectSpec(kind) if kind is np.ndarray or kind is np.recarray:
+            return _of_records(value) or normalized(spec)
         case TupleSpec(items, "tuple" | "list" as kind):
             return TupleSpec(tuple(map(_observed_item, items, value)), kind)
     return normalized(spec)
+
+
+def _of_records(value: np.ndarray[Any, Any]) -> RecordsSpec | None:
+    """The spec of an array of records all of whose fields are numbers, or arrays of them; None of other arrays."""
+    names = value.dtype.names
+    if not names or len(names) > MAX_FIELDS or not value.ndim:
+        return None
+    columns = []
+    for name in names:
+        column = value[name]
+        spec = spec_of(column) if type(column) is np.ndarray else None
+        if not isinstance(spec, ArraySpec):
+            return None
+        columns.append(ArraySpec(spec.dtype, spec.rank, "A", (False,) * spec.rank, spec.writeable))
+    return RecordsSpec(type(value), value.ndim, names, tuple(columns))
 
 
 def is_named_tuple(value: Any) -> bool:
@@ -72,6 +90,7 @@ def is_named_tuple(value: Any) -> bool:
     return behaves_as_tuple(kind) and not any(type(item) in (list, dict, set) for item in value)
 
 
+MAX_FIELDS = 32  # of records that are read by their fields
 ANY = ObjectSpec(object)  # as the spec of a result: any object at all
 
 

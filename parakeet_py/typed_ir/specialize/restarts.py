@@ -64,6 +64,14 @@ class ListOfPython(OfSignature):
 
 
 @record
+class RecordsOfPython(OfSignature):
+    """What an index of an array of records gives is NumPy's own object, as it is not only its fields that are used
+    (`record_arrays`)."""
+
+    site: Site
+
+
+@record
 class ContainerOfPython(OfSignature):
     """A list or dict that a statement makes is an object, as Python is given it and may keep it (`made_containers`)."""
 
@@ -143,6 +151,12 @@ class NeedObservation(Exception):
 
 class TooDeep(UnsupportedError):
     """A recursion that inlining does not bring to an end; what called the recursive function first may hand it back."""
+
+
+class RecordsNeeded(UnsupportedError):
+    """Records are used as an object, which Python has not made at this `site`."""
+
+    site: Site = ()
 
 
 class NotGrown(UnsupportedError):

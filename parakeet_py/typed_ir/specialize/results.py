@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYINT, Array, Scalar
-from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.object_assembly import Assembled
 from parakeet_py.signature.results import (
     Result,
@@ -28,7 +27,7 @@ from parakeet_py.signature.results import (
 )
 from parakeet_py.signature.specs import Source, text_of
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.specialize.arrays import strided
+from parakeet_py.typed_ir.specialize.arrays import record_arrays, strided
 from parakeet_py.typed_ir.specialize.containers import (
     array_lists,
     list_objects,
@@ -144,7 +143,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves, unit: str = "") -> Res
         case Static(obj):
             return ResultStatic(obj)
         case RecordV():
-            raise s.unsupported("an item of a list, as an object" if value.of_list else UNUSUAL_ARRAY)
+            raise record_arrays.as_object(s, value)
         case NeverV() if s.dead:
             return ResultStatic(None)
     raise s.unsupported(f"a function cannot return {s.describe(value)}")

@@ -351,6 +351,7 @@ class RecordV:
     index: Value
     of_list: bool = False
     copied: tuple[int, int] | None = None
+    site: Any = field(default=None, compare=False)  # where the index is applied
 
 
 @record

@@ -9,17 +9,20 @@ long as nothing has been stored, and stores to it are left to Python.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.attribute_sources import FIELDS, RECORDS, column_name, is_column
 from parakeet_py.signature.specs import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
+from parakeet_py.typed_ir.specialize.restarts import RecordsNeeded, RecordsOfPython
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     ObjectV,
@@ -31,6 +34,7 @@ from parakeet_py.typed_ir.specialize.values import (
     Unknown,
     Value,
     known,
+    py,
 )
 
 if TYPE_CHECKING:
@@ -49,12 +53,39 @@ def source_of(s: Context, value: Value) -> Source | None:
     return found[1] if of_records else None
 
 
+def note(s: Context, records: ObjectV, names: Sequence[str], rank: int, columns: Sequence[Value]) -> None:
+    """Note the columns of an array of records that Python has given."""
+    s.arguments.has_unaligned = True
+    arrays = {name: column for name, column in zip(names, columns, strict=True) if isinstance(column, ArrayV)}
+    first = next(iter(arrays.values())).extents[:rank]
+    s.arguments.records[records.var] = (
+        rank,
+        {name: replace(one, extents=(*first, *one.extents[rank:])) for name, one in arrays.items()},
+    )
+
+
+def _given(s: Context, value: Value) -> tuple[int, dict[str, ArrayV]] | None:
+    """The rank and the columns of an array of records that Python has given; None of other values."""
+    return s.arguments.records.get(value.var) if isinstance(value, ObjectV) else None
+
+
+def is_records(s: Context, value: Value) -> bool:
+    """Is this an array of records whose columns can be read?"""
+    return _given(s, value) is not None or source_of(s, value) is not None
+
+
 def shape_of(s: Context, value: Value) -> ArrayV | None:
     """An array that has the shape of an array of records, or of some of its records; None of other values."""
     if isinstance(value, RecordV) and not value.of_list:
         whole = shape_of(s, value.records)
         some = None if whole is None else indexing.read(s, whole, value.index)
         return some if isinstance(some, ArrayV) else None
+    if (given := _given(s, value)) is not None:
+        rank, columns = given
+        column = min(columns.values(), key=lambda one: one.rank)
+        inner = TupleV((ALL, *(py(0) for _ in range(column.rank - rank))))
+        found = column if column.rank == rank else indexing.read(s, column, inner)
+        return found if isinstance(found, ArrayV) else None
     source = source_of(s, value)
     return None if source is None else _taken(s, source, RECORDS)
 
@@ -64,17 +95,33 @@ def subscript(s: Context, value: Value, index: Value) -> Value | None:
     if isinstance(value, RecordV):
         found = _column(s, value.records, index)
         if found is None:
-            raise s.unsupported(UNUSUAL_ARRAY)
+            raise as_object(s, value)
         need_unchanged(s, value)
         return indexing.read(s, found, value.index)
     if _is_list_of_places(index) and source_of(s, value) is not None:
         index = s.call(Static(np.array), [index], {})
     selects = isinstance(index, ArrayV) and index.rank > 0 and np.dtype(index.dtype).kind in "biu"
+    if selects and _given(s, value) is not None:
+        return None  # NumPy makes the copy
     shape = shape_of(s, value) if isinstance(value, ObjectV) and (selects or _is_basic(index)) else None
     if shape is not None and isinstance(value, ObjectV):
+        site = (*s.frame.path, s.frame.function.filename, s.frame.pos)
+        if RecordsOfPython(site) in s.facts.known:
+            return None
         indexing.read(s, shape, index)  # is it in range?
-        return RecordV(value, index, copied=_done(s) if selects else None)
+        return RecordV(value, index, copied=_done(s) if selects else None, site=site)
     return _column(s, value, index)
+
+
+def as_object(s: Context, value: RecordV) -> UnsupportedError:
+    """What says that records are used as an object: NumPy has to make it, where the index is applied."""
+    if value.of_list:
+        return s.unsupported("an item of a list, as an object")
+    if value.site is None or s.python.strict:
+        return s.unsupported(UNUSUAL_ARRAY)
+    needed: Any = RecordsNeeded.at(s.frame.function, s.builder.pos, UNUSUAL_ARRAY)
+    needed.site = value.site
+    return needed  # type: ignore[no-any-return]
 
 
 def places_of(s: Context, value: RecordV) -> ArrayV | None:
@@ -91,7 +138,7 @@ def places_of(s: Context, value: RecordV) -> ArrayV | None:
 def need_unchanged(s: Context, value: RecordV) -> None:
     """Refuse to go on if what copies of records are read from may have been changed since."""
     if value.copied not in (None, _done(s)):
-        raise s.unsupported(UNUSUAL_ARRAY)
+        raise as_object(s, value)
 
 
 def at(s: Context, value: RecordV, places: ArrayV, index: ir.Operand) -> RecordV:
@@ -110,7 +157,7 @@ def set_item(s: Context, value: Value, index: Value, new: Value) -> bool:
     records, places = (value.records, value.index) if isinstance(value, RecordV) else (value, ALL)
     found = _column(s, records, index)
     if isinstance(value, RecordV) and (found is None or value.copied is not None):
-        raise s.unsupported(UNUSUAL_ARRAY)
+        raise as_object(s, value)
     if found is None:
         return _set_record(s, value, index, new)
     if not (isinstance(new, ArrayV) and new.var is found.var):  # else `p["x"] += 1` has changed it in place
@@ -149,6 +196,8 @@ def fields_of(s: Context, value: RecordV) -> tuple[Value, ...] | None:
 
 def _names_of(s: Context, records: Value) -> tuple[str, ...] | None:
     """The names of the fields of an array of records that are columns."""
+    if (given := _given(s, records)) is not None:
+        return tuple(given[1])
     source = source_of(s, records)
     if source is None:
         return None
@@ -167,8 +216,7 @@ def attribute(s: Context, value: Value, name: str) -> Value | None:
     if name in ("shape", "size", "ndim"):
         shape = shape_of(s, value)
         return None if shape is None else s.attribute(shape, name)
-    known_as = known_object(s, records) if isinstance(records, ObjectV) else None
-    if known_as is None or known_as[0] is not np.recarray or hasattr(np.recarray, name):
+    if not _is_recarray(s, records) or hasattr(np.recarray, name):
         return None
     return subscript(s, value, Static(name))
 
@@ -176,10 +224,18 @@ def attribute(s: Context, value: Value, name: str) -> Value | None:
 def set_attribute(s: Context, value: Value, name: str, new: Value) -> bool:
     """value.name = new, of a field of a `numpy.recarray`; False if it is none."""
     records = value.records if isinstance(value, RecordV) else value
-    found = known_object(s, records) if isinstance(records, ObjectV) else None
-    if found is None or found[0] is not np.recarray or hasattr(np.recarray, name):
+    if not _is_recarray(s, records) or hasattr(np.recarray, name):
         return False
     return set_item(s, value, Static(name), new)
+
+
+def _is_recarray(s: Context, records: Value) -> bool:
+    if not isinstance(records, ObjectV):
+        return False
+    if _given(s, records) is not None:
+        return s.arguments.object_specs[records.var].type is np.recarray
+    found = known_object(s, records)
+    return found is not None and found[0] is np.recarray
 
 
 def _column(s: Context, value: Value, index: Value) -> ArrayV | None:
@@ -189,7 +245,11 @@ def _column(s: Context, value: Value, index: Value) -> ArrayV | None:
         name = known(index)
     except Unknown:
         return None
-    if source is None or type(name) is not str:
+    if type(name) is not str:
+        return None
+    if (given := _given(s, value)) is not None:
+        return given[1].get(name)
+    if source is None:
         return None
     column = _taken(s, source, column_name(name))
     others = [one for one in s.arguments.hidden if one[:-1] == source and is_column(one[-1])]

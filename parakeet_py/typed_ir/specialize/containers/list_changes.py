@@ -16,7 +16,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ownership.changes import GIVING
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
-from parakeet_py.typed_ir.specialize.arrays import indexing
+from parakeet_py.typed_ir.specialize.arrays import indexing, record_arrays
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.index_entries import position
 from parakeet_py.typed_ir.specialize.containers import (
@@ -52,6 +52,7 @@ from parakeet_py.typed_ir.specialize.values import (
     DictV,
     MapV,
     NeverV,
+    RecordV,
     ScalarV,
     SliceV,
     Static,
@@ -101,7 +102,7 @@ def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value
         return [_with_defaults(s, kind, held, args)]
     if kind == "appendleft":
         kind, args = "insert", [py(0), *args]
-    if isinstance(held, ArrayV | TimeV) and kind == "set":
+    if kind == "set" and (isinstance(held, ArrayV | TimeV | RecordV) or record_arrays.is_records(s, held)):
         s.set_item(held, args[0], args[1])
         return [held]
     if isinstance(held, ArrayV | TimeV) and kind == "sort":

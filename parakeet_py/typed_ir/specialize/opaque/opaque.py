@@ -29,6 +29,7 @@ from parakeet_py.signature.specs import (
     ArraySpec,
     NoneSpec,
     ObjectSpec,
+    RecordsSpec,
     ScalarSpec,
     Spec,
     StaticSpec,
@@ -37,6 +38,7 @@ from parakeet_py.signature.specs import (
 )
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
+from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.containers import owned_containers
 from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 OF_OBJECTS = frozenset({0})
 """The memory of objects that are no arrays."""
+_ARRAYS = ArraySpec | TimesSpec | RecordsSpec
 
 
 def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
@@ -165,7 +168,7 @@ def _refuse(s: Context, op: Operation, reason: str) -> None:
     if s.elements.in_body:
         inside = "a recursive function" if s.procedures.active else "an element function of a parallel operator"
         raise s.unsupported(f"{reason} inside {inside} cannot be handed back to Python")
-    if any(isinstance(value, ObjectV) and value.var in s.arguments.unusual_arrays for value in op.operands):
+    if any(_is_unusual(s, value) for value in op.operands):
         raise s.unsupported(UNUSUAL_ARRAY)
     if op.name == "call" and op.may_keep and any(_holds_map(s, value) for value in op.operands):
         raise s.unsupported("a dict or set of the function's own, given to Python code that might change it")
@@ -208,6 +211,13 @@ def _refuse_result(s: Context, op: Operation, result: Spec | None, reason: str) 
         raise s.unsupported(f"{reason}, and gives what may be a view", times.HINT)
     if any(map(is_python_only, op.operands)) and op.keeps_functions(result):
         raise s.unsupported(f"{reason}, of a function that has annotations, or uses names which may be bound again")
+
+
+def _is_unusual(s: Context, value: Value) -> bool:
+    """Is this an argument that is an array of which nothing is compiled?"""
+    if not isinstance(value, ObjectV) or value.var not in s.arguments.unusual_arrays:
+        return False
+    return not record_arrays.is_records(s, value)
 
 
 def _holds_map(s: Context, value: Value) -> bool:
@@ -345,7 +355,7 @@ def _forget(s: Context, op: Operation, result: Spec | None) -> None:
             s.shadows.change(OF_OBJECTS)
     if op.may_keep:
         s.shadows.keep(given, bool(s.loops.looping))
-    elif any(isinstance(value, ObjectV) for value in op.values[1:]) and isinstance(result, ArraySpec | TimesSpec):
+    elif any(isinstance(value, ObjectV) for value in op.values[1:]) and isinstance(result, _ARRAYS):
         s.shadows.keep(OF_OBJECTS, bool(s.loops.looping))  # of a function of NumPy's, as `frombuffer`
 
 
@@ -356,6 +366,8 @@ def _made(s: Context, op: Operation, key: Key, result: Spec, outs: list[ir.Var])
     watched_lists.note_lists(s, made, key)
     if isinstance(made, ObjectV) and isinstance(result, ObjectSpec):
         s.arguments.object_specs[made.var] = result
+    if isinstance(made, ObjectV) and isinstance(result, RecordsSpec):
+        s.arguments.object_specs[made.var] = ObjectSpec(result.type)
     if random_generators.is_generator(result) and not _has_other_bits(s, op):
         random_generators.made_by_python(s, made)
     return made
@@ -387,6 +399,12 @@ def result_value(s: Context, spec: Spec, outs: list[ir.Var], roots: frozenset[in
             return ScalarV(outs.pop(0))
         case ObjectSpec():
             return ObjectV(outs.pop(0), any=spec == ANY)
+        case RecordsSpec(_, rank, names, columns):
+            records = ObjectV(outs.pop(0))
+            roots = roots | OF_OBJECTS | s.arguments.param_roots
+            found = [result_value(s, column, outs, roots) for column in columns]
+            record_arrays.note(s, records, names, rank, found)
+            return records
         case TimesSpec(unit, numbers):
             given = ObjectV(outs.pop(0))
             beneath = result_value(s, numbers, outs, roots)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.errors import RANGE_ERROR
 from parakeet_py.base.lazy_modules import LateTable
-from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, first_of
 from parakeet_py.signature.results import OfUnit
 from parakeet_py.signature.specs import text_of
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.instances import values
 from parakeet_py.typed_ir.specialize.opaque.python_closures import code_of, stays
 from parakeet_py.typed_ir.specialize.paths import tagged_unions
@@ -111,7 +111,7 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
                 return template_of(s, tagged_unions.boxed(s, value), leaves)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
         case RecordV():
-            raise s.unsupported("an item of a list, as an object" if value.of_list else UNUSUAL_ARRAY)
+            raise record_arrays.as_object(s, value)
         case ClosureV():
             return _closure_template(s, value, leaves)
         case ErrorV(kind, message, args, ()) if message is not None and message != RANGE_ERROR:  # not raised so far

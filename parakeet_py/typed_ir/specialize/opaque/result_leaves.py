@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parakeet_py.base.types import OBJECT, Array, Scalar, Type
-from parakeet_py.signature.specs import ArraySpec, ObjectSpec, ScalarSpec, Spec, TimesSpec, TupleSpec
+from parakeet_py.signature.specs import ArraySpec, ObjectSpec, RecordsSpec, ScalarSpec, Spec, TimesSpec, TupleSpec
 
 
 def result_types(spec: Spec) -> list[Type]:
@@ -21,6 +21,8 @@ def result_types(spec: Spec) -> list[Type]:
             return [OBJECT]
         case TimesSpec(_, numbers):
             return [OBJECT, *result_types(numbers)]
+        case RecordsSpec(columns=columns):
+            return [OBJECT, *(kind for column in columns for kind in result_types(column))]
         case TupleSpec(items):
             return [kind for item in items for kind in result_types(item)]
     return []
@@ -47,6 +49,8 @@ def result_leaves_of(spec: Spec, value: Any) -> list[Any]:
             return [value]
         case TimesSpec():
             return [value, value.view(np.int64)]
+        case RecordsSpec(names=names):
+            return [value, *(value[name] for name in names)]
         case TupleSpec(items, "slice"):
             return [leaf for item, part in zip(items, (value.start, value.stop, value.step), strict=True)
                     for leaf in result_leaves_of(item, part)]  # fmt: skip

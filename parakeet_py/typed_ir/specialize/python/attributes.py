@@ -118,6 +118,8 @@ def attribute(s: Context, value: Value, name: str) -> Value:
             if value.exception is KeyError and args:
                 raise s.unsupported("the key of a KeyError")
             return TupleV(tuple(messages.arguments_of_error(message, args)))
+    if isinstance(value, RecordV):
+        raise record_arrays.as_object(s, value)
     raise s.unsupported(f".{name} of {s.describe(value)}")
 
 
