@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,6 +75,7 @@ def bench(
     from rich.console import Console
 
     console = Console()
+    _check_folders([*(plot or []), *(one for one in (json_file, readme, timeline) if one is not None)])
     if npbench is not None:
         chosen = [*(names or []), *listed(npbench_programs)]
         wanted = chosen, listed(presets)
@@ -220,6 +223,15 @@ def _bench_settings(
     return Settings(
         wanted, sizes[size.upper()], threads or available_cpus(), budget, busy_processors(), devices
     ), programs
+
+
+def _check_folders(paths: Sequence[Path]) -> None:
+    """Refuse, before anything is measured, files that could not be written."""
+    for path in paths:
+        if not path.absolute().parent.is_dir():
+            raise fail(f"{path} cannot be written: there is no folder {path.parent}")
+        if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise fail(f"{path} cannot be written")
 
 
 def _check_bench(columns: tuple[str, ...], asked: str | None, plots: list[Path], split: str | None) -> None:

@@ -85,6 +85,8 @@ class TestBench:
             (["dot", "--plot", "t"], "a plot is .png or .html, not without a suffix"),
             (["dot", "--plot", "t.html", "--plot", "t.pdf"], "not .pdf"),
             (["dot", "--plot", "t.html", "--peers", "c"], "add numpy to --peers"),
+            (["dot", "--plot", "no-such-folder/t.html"], "there is no folder no-such-folder"),
+            (["dot", "--json", "."], ". cannot be written"),
             (["dot", "--timeline", "t.json"], "--timeline shows calls on devices"),
             (
                 ["dot", "--timeline", "t.png", "--devices", "emulated"],
