@@ -7,11 +7,8 @@ the same way, and results are computed.
 
 from __future__ import annotations
 
-import mmap
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,8 +30,10 @@ from parakeet_py.base.errors import (
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.call.compiled import Compiled, leaf_names
+from parakeet_py.call.devices import unknown_chunks
 from parakeet_py.call.devices.calls import without_procedures
 from parakeet_py.call.devices.python_answers import PythonAnswer, exchanged
+from parakeet_py.call.devices.stand_ins import is_of_unknown_extents, stand_ins
 from parakeet_py.call.give_back import is_for_python, values_of
 from parakeet_py.call.interop.dask_tokens import token_of
 from parakeet_py.call.load import read_source
@@ -43,7 +42,6 @@ from parakeet_py.cluster.calls import ClusterCall
 from parakeet_py.cluster.plan import ClusterPlan
 from parakeet_py.cluster.report import ClusterReport
 from parakeet_py.hybrid.devices.device_detection import leaves_of
-from parakeet_py.signature import specs
 from parakeet_py.signature.device_classes import class_is_of_dask
 from parakeet_py.signature.results import (
     Result,
@@ -56,77 +54,10 @@ from parakeet_py.signature.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from parakeet_py.call.devices.caller import Dispatcher
 
-_standing: ContextVar[Mapping[int, np.ndarray[Any, Any]] | None] = ContextVar("parakeet_py_of_dask", default=None)
-_others = specs.stand_in.of
-
-
-def _stand_in(value: Any) -> np.ndarray[Any, Any] | None:
-    found = _standing.get()
-    return _others(value) if found is None or id(value) not in found else found[id(value)]
-
-
-specs.stand_in.of = _stand_in
-
-
-@contextmanager
-def stand_ins(values: Sequence[Any]) -> Iterator[None]:
-    """Within it, Dask arrays among some values, in containers too, are typed as NumPy's.
-
-    Raises
-    ------
-    ValueError
-        The extents of one are not known.
-    """
-    found: dict[int, np.ndarray[Any, Any]] = {}
-    for value in leaves_of(values):
-        if class_is_of_dask(type(value)) and id(value) not in found and value.dtype.isnative:
-            if _is_of_unknown_extents(value):
-                raise ValueError(_UNKNOWN.format(value.shape))
-            found[id(value)] = _reserved(value.shape, value.dtype)
-    token = _standing.set(found)
-    try:
-        yield
-    finally:
-        _standing.reset(token)
-
-
-_READ_ONLY = hasattr(mmap, "PROT_READ")
 SETTLED = 8  # calls with arguments of some classes that are refused as ones before, or compute nothing, and no others
 MANY = 1 << 30
-_UNKNOWN = "a Dask array of shape {} has chunks of unknown size: call its compute_chunk_sizes() first"
-
-
-def _is_of_unknown_extents(array: Any) -> bool:
-    return any(extent != extent for extent in array.shape)
-
-
-def _reserved(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array in memory that is only reserved: nothing reads or writes it."""
-    size = dtype.itemsize
-    for extent in shape:
-        size *= int(extent)
-    if size == 0 or dtype.hasobject:
-        return np.empty(shape, dtype)
-    return np.asarray(_Reserved(size)).view(dtype).reshape(shape)
-
-
-class _Reserved:
-    """Addresses of so many bytes that an array seems to have. Memory that may only be read counts nowhere as memory
-    that might be needed, so there may be more of it than the machine has."""
-
-    def __init__(self, size: int) -> None:
-        read_only = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if _READ_ONLY else {}
-        self._memory = np.frombuffer(mmap.mmap(-1, size, **read_only), np.uint8)
-        self.__array_interface__ = {
-            "data": (self._memory.ctypes.data, False),
-            "shape": (size,),
-            "typestr": "|u1",
-            "version": 3,
-        }
 
 
 class _ForPython(UnsupportedError):
@@ -165,11 +96,12 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
     if settled.get(classes, 0) >= SETTLED and not strict and not computed:
         return dispatcher.run_python(args)
     held = _with_held(dispatcher, args)
-    if not strict:
-        for value in leaves_of(held):
-            if class_is_of_dask(type(value)) and _is_of_unknown_extents(value):
-                dispatcher.tell_fallback(_UNKNOWN.format(value.shape), None)
-                return dispatcher.run_python(args)
+    unknown = [value for value in leaves_of(held) if class_is_of_dask(type(value)) and is_of_unknown_extents(value)]
+    if unknown:
+        mapped = unknown_chunks.by_chunks(dispatcher, _target(dispatcher), args, held)
+        if mapped is not None:
+            return mapped
+        unknown_chunks.settle(dispatcher, unknown)
     with stand_ins(held):
         signature = dispatcher.signature(args)
         if signature in dispatcher.refused and not strict:

@@ -92,7 +92,7 @@ def _are_alike(normal: Sequence[Any]) -> bool:
 def _is_elementwise(dispatcher: Dispatcher, held: tuple[Any, ...]) -> bool:
     standing: Any = nullcontext()
     if any(class_is_of_dask(type(value)) for value in held):
-        from parakeet_py.call.devices.cluster_calls import stand_ins
+        from parakeet_py.call.devices.stand_ins import stand_ins
 
         standing = stand_ins(held)
     try:

@@ -56,9 +56,12 @@ def array_of(value: Any) -> DeviceArray | None:
     return None if found is None else found[1]
 
 
+_others = specs.stand_in.of
+
+
 def _stand_in(value: Any) -> np.ndarray[Any, Any] | None:
     found = array_of(value)
-    return None if found is None else found.stand_in
+    return _others(value) if found is None else found.stand_in
 
 
 def _kept(value: Any) -> Callable[[], None] | None:

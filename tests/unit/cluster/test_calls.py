@@ -414,13 +414,24 @@ def test_numpy_arguments_raise_what_comes_first() -> None:
 
 def test_unknown_chunks() -> None:
     x = in_chunks(V, 30)
-    positive = x[x > 0]
-    doubled = accelerate(when="now")(lambda x: x * 2)
-    with pytest.raises(ValueError, match="compute_chunk_sizes"), options(strict=True):
-        doubled(positive)
-    with pytest.warns(FallbackWarning, match="compute_chunk_sizes"):
-        assert np.array_equal(doubled(positive).compute(), V[V > 0] * 2)
-    assert same(doubled(positive.compute_chunk_sizes()), V[V > 0] * 2)
+    positive, kept = x[x > 0], V[V > 0]
+    with options(strict=True), dask.config.set(scheduler=_fails):  # no size is asked for
+        doubled = accelerate(when="now")(lambda x, by: np.sqrt(x) * by)(positive, 2)
+        assert np.isnan(doubled.shape[0]) and doubled.numblocks == positive.numblocks
+    assert same(doubled, np.sqrt(kept) * 2)
+    with (
+        options(strict=True),
+        pytest.warns(ClusterWarning, match=r"shape \(nan,\) have unknown sizes, which"),
+    ):
+        share = accelerate(when="now")(lambda x: x / x.shape[0])(positive)
+    assert same(share, kept / len(kept)) and positive.chunks == share.chunks
+    first = in_chunks(V, 30)[x > 0]
+    with options(strict=True), pytest.warns(ClusterWarning, match="unknown sizes"):
+        assert same(accelerate(when="now")(lambda x, y: x + y)(first, positive), 2 * kept)
+
+
+def _fails(*args: Any, **kwargs: Any) -> None:
+    raise AssertionError("nothing is to be computed")
 
 
 class InUnits(da.Array):  # type: ignore[misc]
