@@ -30,6 +30,9 @@ unpack_root() {
     for package in "$1"/var/cache/apt/archives/*.deb; do
         dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$1"
     done
+    for folder in proc sys dev; do  # debootstrap makes links of some, to this machine's
+        if [ -L "$1/$folder" ]; then rm "$1/$folder"; mkdir "$1/$folder"; fi
+    done
     # What the packages' scripts would have made.
     cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"
     cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"

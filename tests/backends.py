@@ -22,7 +22,9 @@ _accelerated: dict[Callable[..., Any], Any] = {}
 def accelerated(function: Callable[..., Any]) -> Any:
     """The function behind the decorator, made once (and again if it has fallen back to Python for another input)."""
     from parakeet_py import accelerate
+    from parakeet_py.call.dispatch import compiling
 
+    compiling.LONGEST_EVALUATIONS = float("inf")  # what is compiled does not depend on how fast the machine is
     known = _accelerated.get(function)
     if known is None or known.fell_back:
         known = _accelerated[function] = accelerate(function)

@@ -1,6 +1,6 @@
 """The programs of the corpus as exported libraries, for a processor that is only emulated here.
 
-    python -m tests.exported_corpus make FOLDER [--target aarch64] [--share 10]
+    python -m tests.exported_corpus make FOLDER [--target aarch64] [--share 10 [--lot 3]]
     python -m tests.exported_corpus check FOLDER
 
 `make` compiles here, at this machine's speed; `check` runs there (see scripts/qemu-aarch64) and compares what each
@@ -24,6 +24,9 @@ from typing import Any
 
 from tests.corpus import Case, Program, all_programs, assert_same, lot, outcome
 
+_PRODUCTS = {"linear_algebra": 8.0}
+"""Of topics with matrix products, which are loops in a library and NumPy's BLAS in Python: the least `sums`."""
+
 
 def _cases(program: Program) -> list[int]:
     """The cases whose arguments can be given to a library: no keywords, no global that changes, no large arrays."""
@@ -36,7 +39,7 @@ def _arguments(case: Case) -> tuple[Any, ...]:
     return case.make()[0]
 
 
-def make(folder: Path, target: str, share: int) -> None:
+def make(folder: Path, target: str, share: int, which: int) -> None:
     """Write a library of each program into a folder of its own."""
     from parakeet_py import accelerate, options
     from parakeet_py.export.errors import ExportError
@@ -46,7 +49,7 @@ def make(folder: Path, target: str, share: int) -> None:
     refused = 0
     for number, program in enumerate(all_programs()):
         calls = [_arguments(program.cases[n]) for n in _cases(program)]
-        if not calls or lot(program, share):
+        if not calls or lot(program, share) != which:
             continue
         name = f"p{number}"
         try:
@@ -81,7 +84,10 @@ def check(folder: Path) -> int:
                 seen["left to Python"] += 1
                 continue
             try:
-                tolerances = {"ulp": program.ulp, "sums": program.sums}
+                tolerances = {
+                    "ulp": program.ulp,
+                    "sums": max(program.sums, _PRODUCTS.get(program.name.partition(".")[0], 0)),
+                }
                 assert_same(expected, actual, **tolerances, order=program.order, identity=False, attributes=False)
             except AssertionError as error:
                 wrong += 1
@@ -102,9 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--target", default="aarch64")
     parser.add_argument("--share", type=int, default=1, metavar="N", help="one program of N")
+    parser.add_argument("--lot", type=int, default=0, metavar="K", help="which of these N lots")
     given = parser.parse_args(arguments)
     if given.what == "make":
-        make(given.folder, given.target, given.share)
+        make(given.folder, given.target, given.share, given.lot)
         return 0
     return min(check(given.folder), 1)
 
