@@ -4,6 +4,9 @@ Compiled code stands for what it was typed for. Where a task finds a value that 
 sorted, a number that does not fit the integers that it is stored with), it gives a `GivenUp`, and so do all tasks that
 read what it gives. A result whose chunks may be such waits for one more task: that asks all of them, and if one has
 given up, lets Python do the call on arrays that it computes, and takes the result from there.
+
+As all chunks wait for that task anyway, such tasks give exceptions of the program in the same way: Python raises what
+comes first.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.base.errors import DeoptimizedError, UnusualExtentsError
+from parakeet_py.base.errors import DeoptimizedError, ParakeetError, UnusualExtentsError
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
 from parakeet_py.typed_ir.semantics import OVERFLOW
@@ -30,7 +33,22 @@ class GivenUp:
         self.error = error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GivenUp, (self.error.with_traceback(None),)
+        traceback = self.error.__traceback__
+        try:
+            from tblib import Traceback  # which comes with distributed
+
+            frames = None if traceback is None else Traceback(traceback).to_dict()
+        except ImportError:
+            frames = None
+        return _arrived, (self.error, frames)
+
+
+def _arrived(error: Exception, frames: dict[str, Any] | None) -> GivenUp:
+    if frames is not None:
+        from tblib import Traceback
+
+        error.__traceback__ = Traceback.from_dict(frames).as_traceback()
+    return GivenUp(error)
 
 
 def is_reason(error: BaseException) -> bool:
@@ -38,6 +56,11 @@ def is_reason(error: BaseException) -> bool:
     if isinstance(error, OverflowError):
         return str(error) == OVERFLOW
     return isinstance(error, DeoptimizedError | UnusualExtentsError)
+
+
+def is_of_program(error: BaseException) -> bool:
+    """Whether an exception is one that Python would raise as well."""
+    return not (is_reason(error) or isinstance(error, ParakeetError | MemoryError))
 
 
 def is_failure_for_python(failure: ir.Failure) -> bool:
@@ -59,11 +82,11 @@ def may_give_up(function: ir.Function) -> bool:
 
 
 def tried(function: Callable[..., Any], *args: Any) -> Any:
-    """What a task gives that may find that only Python can go on."""
+    """What a task gives that may find that only Python can go on, or raise what the program raises."""
     try:
         return passed_on(function, *args)
-    except (OverflowError, DeoptimizedError, UnusualExtentsError) as error:
-        if not is_reason(error):
+    except Exception as error:
+        if not (is_reason(error) or is_of_program(error)):
             raise
         return GivenUp(error)
 
@@ -105,11 +128,19 @@ def by_python(python: Python, promised: tuple[Promised, ...], *reasons: Exceptio
     ------
     DeoptimizedError, OverflowError
         What Python gives has another type than was said.
+    Exception
+        What Python raises; the first that a task has raised where the arguments are too large for Python.
     """
     error = next((one for one in reasons if one is not None), None)
     if error is None:
         return None
-    found = [None if value is None else np.asarray(value) for value in python()]
+    try:
+        found = [None if value is None else np.asarray(value) for value in python()]
+    except DeoptimizedError:
+        failed = next((one for one in reasons if one is not None and is_of_program(one)), None)
+        if failed is None:
+            raise
+        raise failed from None
     for value, (shape, dtype) in zip(found, promised, strict=True):
         if value is None or (shape is not None and value.shape != shape) or value.dtype != dtype:
             if isinstance(error, OverflowError):

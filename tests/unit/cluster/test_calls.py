@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+import re
 import subprocess
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +28,7 @@ from parakeet_py.base.errors import (  # noqa: E402
     ParakeetError,
     UnsupportedError,
 )
+from parakeet_py.cluster.worker import given_up  # noqa: E402
 from parakeet_py.cluster.worker.kernel import Kernel  # noqa: E402
 
 
@@ -389,6 +393,37 @@ def test_points_of_a_few_coordinates() -> None:
         given = in_chunks(x, chunks)
         got = accelerate(when="now", strict=True)(moved)(given, centre)
         assert all(map(same, got, want)) and same(given, plain)
+
+
+def scaled(x):
+    out = np.empty(len(x), np.int64)
+    for i in range(len(x)):
+        out[i] = int(math.sqrt(x[i]) * 1e6)  # may not fit, which only Python knows how to go on from
+    return out
+
+
+@pytest.mark.parametrize("limit", ["1MB", "1B"])
+@pytest.mark.parametrize(("negative", "large"), [(3, 17), (17, 3)])
+def test_what_comes_first_is_raised_where_results_wait_for_each_other(limit: str, negative: int, large: int) -> None:
+    x = np.ones(24)
+    x[negative], x[large] = -1, np.inf
+    with pytest.raises((ValueError, OverflowError)) as expected:
+        scaled(x)
+    with options(gather_limit=limit, strict=True):
+        result = accelerate(when="now")(scaled)(in_chunks(x, 2))
+    with warnings.catch_warnings(), pytest.raises(expected.type, match=re.escape(str(expected.value))) as raised:
+        warnings.simplefilter("ignore", ClusterWarning)
+        result.compute()
+    assert any(entry.name == "scaled" for entry in raised.traceback)
+
+
+def test_what_is_given_up_travels_with_its_traceback() -> None:
+    try:
+        scaled(-np.ones(1))
+    except ValueError as error:
+        there = pickle.loads(pickle.dumps(given_up.GivenUp(error)))
+    frames = [frame.name for frame in traceback.extract_tb(there.error.__traceback__)]
+    assert frames[-1] == "scaled" and str(there.error) == "math domain error"
 
 
 def test_numpy_arguments_raise_what_comes_first() -> None:
