@@ -29,7 +29,7 @@ import numpy as np
 
 from parakeet_py.base.types import ARRAYS
 from parakeet_py.hybrid.devices.device_detection import some_live_elsewhere
-from parakeet_py.signature.specs import Signature
+from parakeet_py.signature.specs import MAX_DEPTH, Signature
 
 SETTLED: Final = 4  # refused calls of a kind
 FIRST_LOOK: Final = 256  # calls of a settled kind until one is looked at in full; then twice as many
@@ -226,8 +226,9 @@ def _closer_kind_of(values: Sequence[Any]) -> Hashable:
     return kind, *[(one.size == 0, one.flags.c_contiguous, one.flags.f_contiguous) for one in arrays]
 
 
-def kind_of(values: Sequence[Any]) -> Hashable:
-    """What a call's arguments are, roughly; None if some may live on a device."""
+def kind_of(values: Sequence[Any], depth: int = 0) -> Hashable:
+    """What a call's arguments are, roughly; None if some may live on a device. What is in lists in lists is not told
+    apart from `MAX_DEPTH` on: a list may be in itself."""
     found: list[Any] = []
     for value in values:
         cls = type(value)
@@ -240,7 +241,7 @@ def kind_of(values: Sequence[Any]) -> Hashable:
         elif cls in _OWN:
             found.append(value if cls is not str or len(value) <= LONGEST_TEXT else cls)
         elif cls is list or cls is tuple:
-            kind = kind_of(value[:1])
+            kind = kind_of(value[:1], depth + 1) if depth < MAX_DEPTH else ()
             if kind is None or some_live_elsewhere(value if len(value) <= FEW else (value[-1],)):
                 return None
             found.append((cls, kind))

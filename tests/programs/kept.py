@@ -1087,3 +1087,13 @@ def dispatched_by_annotations(x):
         return "int"
 
     return name(1), name("a"), z.size
+
+
+@program([(arr("f8", 3),)], opaque=None, fell_back=None)
+def what_nested_functions_are_made_of(x):
+    z = np.polynomial.polynomial.polyroots(x)  # an observed call
+
+    def scaled(y):
+        return y * x
+
+    return [cell.cell_contents for cell in scaled.__closure__], scaled.__code__.co_varnames, scaled(2.0), z.size

@@ -4,7 +4,7 @@ Nested functions capture values here and names in Python. That is the same until
 (`ssa.Function.unsteady`). The frontend refuses calls that would show it; what code that is not visible does with a
 nested function is not known, so none with unsteady names is given to it: only to functions that use it up, as `sorted`
 and `scipy.integrate.quad` do. Nor is one with annotations that only Python knows, at which `functools.singledispatch`
-looks.
+looks. And where a function asks what functions are made of, its nested functions are Python's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
 
+_MADE_OF = ("__closure__", "__code__")
+
 
 def uses_up(target: Any) -> bool:
     """Is this a function that has done with the functions it is given when it returns, unless it returns an object?"""
@@ -24,12 +26,15 @@ def uses_up(target: Any) -> bool:
 
 
 def may_keep(function: ssa.Function, python: types.FunctionType, *, nested: bool = False) -> bool:
-    """Does a function, or one inside it, let unknown code have a nested function with unsteady names or annotations?"""
+    """Does a function, or one inside it, let unknown code have a nested function with unsteady names or annotations, or
+    look itself at what it is made of?"""
     made = {
         let.outs[0]: let.op.function
         for let in function.statements()
         if isinstance(let.op, ssa.MakeClosure) and let.outs
     }
+    if made and any(isinstance(op, ssa.Attribute | ssa.SetAttribute) and op.name in _MADE_OF for op in _ops(function)):
+        return True
     unsteady = {var for var, inner in made.items() if inner.unsteady}
     kept = unsteady | {var for var, inner in made.items() if inner.annotations is None}
     if kept:

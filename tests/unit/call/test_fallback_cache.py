@@ -363,3 +363,20 @@ def test_recursion_of_a_function_that_falls_back_goes_as_deep_as_in_python() -> 
         depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
     room = sys.getrecursionlimit() - depth - 60
     assert function.fell_back and function(room) == room
+
+
+def test_containers_in_themselves() -> None:
+    """Lists are looked into only so far to tell calls apart."""
+    itself: list[Any] = []
+    itself.append(itself)
+    pair: tuple[list[Any], int] = ([], 1)
+    pair[0].append(pair)
+    by_name: dict[str, Any] = {}
+    by_name["itself"] = by_name
+    deep: list[Any] = []
+    for _ in range(sys.getrecursionlimit()):
+        deep = [deep]
+    for held in (itself, pair, by_name, deep):
+        function = accelerate(when="now")(lambda held, x: (len(held), str(type(held)), x.sum()))
+        for _ in range(3 * SETTLED):
+            assert function(held, np.arange(3.0)) == (len(held), str(type(held)), 3.0)
