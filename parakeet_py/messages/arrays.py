@@ -16,6 +16,7 @@ from parakeet_py.base.types import ARRAYS
 from parakeet_py.signature.specs import ObjectSpec, spec_of
 
 ITERATED_LIST: Final = "iteration over a list"
+_GENERATED: Final = "iteration over a generator"  # such as the rows of a table
 ITERATED_ARRAY: Final = "iteration over a ndarray"
 UNUSUAL_ARRAY: Final = "an array of an unusual kind, whose dtype is not known when this is compiled"
 
@@ -43,7 +44,8 @@ def _with_library_named(error: UnsupportedError, names: Sequence[str], args: Seq
         return error
     for name, value in zip(names, args, strict=False):
         kind = type(value)
-        if _is_array_of_others(kind) and re.search(rf"\b{re.escape(kind.__name__)}\b", error.message):
+        named = re.search(rf"\b{re.escape(kind.__name__)}\b", error.message)
+        if _is_array_of_others(kind) and (named or (error.message == _GENERATED and hasattr(value, "columns"))):
             made = f"np.asarray({name})" if not hasattr(value, "columns") else f"columns, as np.asarray({name}[...])"
             hint = f"compute with {made}, made in the function or before the call"
             return UnsupportedError(
@@ -70,6 +72,8 @@ def _with_list_named(error: UnsupportedError, names: Sequence[str], args: Sequen
     attributes = [key for key, held in getattr(listed[0], "__dict__", {}).items() if isinstance(held, int | float)]
     if classes == ["str"]:
         hint = f"pass what the loop needs of them as an array, such as np.array([len(one) for one in {name}])"
+    elif classes == ["list"] or classes == ["tuple"]:
+        hint = f"pass their items as one array, np.concatenate({name}), and their lengths as another"
     elif len(classes) == 1 and attributes:
         hint = f"pass an array for each attribute, such as np.array([one.{attributes[0]} for one in {name}])"
     message = f"iteration over a list of {what}"

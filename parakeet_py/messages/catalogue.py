@@ -158,6 +158,7 @@ def f(n):
         "Loops over objects",
         (
             r"iteration over .*",
+            r"(permutations|combinations( with replacement)?|a product) of more than (two|three|four)",
             r"reversed\(\) of .*",
             r"zip of a generator",
             r"a loop over a generator.*",

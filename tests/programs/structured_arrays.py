@@ -163,12 +163,16 @@ def gone_through(p):
     return total
 
 
-@program([records(6)], mutates=(0,), fell_back=None, opaque=None)
+@program([records(6)], mutates=(0,), opaque=None)
 def gone_through_and_stored(p):
     total = 0.0
     for row in p[p["b"] > 2]:
         total += row["a"]
         p["a"] += 1
+    for i, other in enumerate(p[p["b"] < 5]):
+        other["a"] += i
+        total += other["a"]
+        p["a"][i] = total
     return total, row["b"]
 
 

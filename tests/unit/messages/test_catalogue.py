@@ -228,6 +228,7 @@ LISTS: list[tuple[list[Any], str, str]] = [
     ([Point(1.0)] * 500, "iteration over a list of Point", "np.array([one.x for one in items])"),
     (["ab", "c"] * 500, "iteration over a list of str", "np.array([len(one) for one in items])"),
     ([None, 1] * 500, "iteration over a list of NoneType and int", "pass an array"),
+    ([[1], [2, 3]] * 300, "iteration over a list of list", "np.concatenate(items)"),
 ]
 
 

@@ -144,7 +144,8 @@ def need_unchanged(s: Context, value: RecordV) -> None:
 def at(s: Context, value: RecordV, places: ArrayV, index: ir.Operand) -> RecordV:
     """One of some records, inside a loop over them, which must not change what those that are copies are read from."""
     place = indexing.read(s, places, ScalarV(index))
-    return RecordV(value.records, place, copied=None if value.copied is None else _done(s))
+    copied = None if value.copied is None else _done(s)
+    return RecordV(value.records, place, copied=copied, site=value.site)
 
 
 def _done(s: Context) -> tuple[int, int]:

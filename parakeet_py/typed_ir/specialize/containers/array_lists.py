@@ -22,7 +22,7 @@ from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists, ragged_arrays
 from parakeet_py.typed_ir.specialize.forms import FORMS, Form
 from parakeet_py.typed_ir.specialize.paths import tagged_scalars
-from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure
+from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Structure, describe
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
     Columns,
@@ -231,7 +231,8 @@ def shown(s: Context, value: Value) -> Value:
             for place, part in enumerate(parts):
                 store_array(s, make_view(s, array, (ZERO, ir.Const(place, PYINT)), [(0, length, ONE)]), part)
             return ListValue.rows(array, "table", ONCE)
-    raise s.unsupported("a list of such items, given to something that needs an array")
+    what = f"a list each of whose items is {describe(value.item)}, where an array of numbers is needed"
+    raise s.unsupported(what, "go through the items in a loop")
 
 
 def _common(s: Context, grown: ListValue, kinds: Sequence[Scalar], tags: ArrayV) -> ArrayV:

@@ -23,6 +23,7 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
+from parakeet_py.library.intrinsics import hand_back
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
 from parakeet_py.signature.object_assembly import Template
 from parakeet_py.signature.specs import (
@@ -140,7 +141,7 @@ def emit_opaque(
     result = result or op.result()
     if wants_result and result is None:
         if observed is None:
-            return _guessed(s, key, reason)
+            return _guessed(s, op, key, reason)
         result = op.unshared(ANY if ListOfPython(key) in s.facts.known else observed)
         if op.name == "call" and not op.is_pure:
             result = loosened(result)
@@ -196,9 +197,11 @@ def _observed(s: Context, op: Operation, key: Key, reason: str) -> Spec | None:
     return seen
 
 
-def _guessed(s: Context, key: Key, reason: str) -> Value:
+def _guessed(s: Context, op: Operation, key: Key, reason: str) -> Value:
     """Where no call has been: that has to be seen first, or compiled code gives up there."""
     need = NeedObservation(key, reason, s.unsupported(f"{reason}, and no call has shown yet what it gives"))
+    if op.callee is hand_back:  # what the library says is for Python: no call shows that
+        need = NeedObservation(key, reason, s.unsupported(reason))
     if not s.python.guess:
         raise need
     s.python.guessed.append(need)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.containers import dict_items, strings
-from parakeet_py.typed_ir.specialize.forms import roots_of
+from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists
 from parakeet_py.typed_ir.specialize.paths import generators, iterator_consumption, join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.iterables import counted, lazy_source, range_length, static_items
@@ -36,6 +38,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ItemAt,
     NeverV,
     RangeV,
+    RecordV,
     ScalarV,
     TupleV,
     Turn,
@@ -129,8 +132,14 @@ def for_each(s: Context, op: ssa.For, iterable: Value, inits: list[Value]) -> li
     with s.loops.copies_taken(True):
         start, stop, step, item_at = counted(s, iterable)
     if s.loops.copies > copies:
-        results = _counted_loop(s, op, iterable, (start, stop, step), item_at, inits)
+        try:
+            results = _counted_loop(s, op, iterable, (start, stop, step), item_at, inits)
+        except UnsupportedError:  # rows before a store and behind it are none of one kind
+            if s.python.changes != changes:
+                _leave_copies(s, iterable)
+            raise
         if s.python.changes != changes:
+            _leave_copies(s, iterable)
             hint = "go over the places, np.flatnonzero(mask), or take the fields before, as p['x'][mask]"
             raise s.unsupported("a loop over selected records that stores", hint)
         return results
@@ -251,6 +260,13 @@ def _counted_loop(
     return assigned_attributes.taken(
         s, _loop_values(s, inits, templates, params, block.results, every), len(inits) - len(op.inits)
     )
+
+
+def _leave_copies(s: Context, iterable: Value) -> None:
+    """Let NumPy copy the records that a loop goes through, and that it may change."""
+    for one in (iterable, *parts_of(iterable)):
+        if isinstance(one, RecordV) and one.copied is not None:
+            raise record_arrays.as_object(s, one)
 
 
 def _independent_loop(s: Context, op: ssa.For, iterable: RangeV) -> list[Value]:
