@@ -64,6 +64,7 @@ from parakeet_py.typed_ir.specialize.values import (
     MethodV,
     NeverV,
     ObjectV,
+    RecordV,
     ScalarV,
     SliceV,
     Static,
@@ -354,7 +355,7 @@ def _forget(s: Context, op: Operation, result: Spec | None) -> None:
     given = frozenset(root for value in op.operands for root in roots_of(value))
     if op.may_store:
         s.shadows.store(given)
-        if any(isinstance(value, ObjectV) for value in op.values):
+        if any(isinstance(value, ObjectV | RecordV) for value in op.values):
             s.shadows.change(OF_OBJECTS)
     if op.may_keep:
         s.shadows.keep(given, bool(s.loops.looping))

@@ -3,6 +3,7 @@ fills."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,9 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
             ):
                 return template_of(s, tagged_unions.boxed(s, value), leaves)
             return ContainerT("one_of", tuple(template_of(s, part, leaves) for part in (tag, *options)))
+        case RecordV(records, index, False, None):  # a view
+            parts = (template_of(s, records, leaves), template_of(s, index, leaves))
+            return ContainerT("named", parts, (operator.getitem,))
         case RecordV():
             raise record_arrays.as_object(s, value)
         case ClosureV():
