@@ -76,10 +76,12 @@ class Native(NamedTuple):
     quick: Tier | None = None
 
 
-def code_parts(code: CodeType) -> tuple[object, ...]:
-    """What identifies a function's code across processes."""
-    constants = tuple(code_parts(item) if isinstance(item, CodeType) else _constant(item) for item in code.co_consts)
-    return (
+def code_parts(code: CodeType, places: bool = True) -> tuple[object, ...]:
+    """What identifies a function's code across processes; `places`: with where it is in which file."""
+    constants = tuple(
+        code_parts(item, places) if isinstance(item, CodeType) else _constant(item) for item in code.co_consts
+    )
+    parts = (
         code.co_code,
         constants,
         code.co_names,
@@ -91,10 +93,8 @@ def code_parts(code: CodeType) -> tuple[object, ...]:
         code.co_kwonlyargcount,
         code.co_flags,
         code.co_name,
-        code.co_filename,
-        code.co_firstlineno,
-        code.co_linetable,
     )
+    return (*parts, code.co_filename, code.co_firstlineno, code.co_linetable) if places else parts
 
 
 def _constant(value: object) -> object:

@@ -204,7 +204,7 @@ def _planned(dispatcher: Dispatcher, compiled: Compiled, args: tuple[Any, ...]) 
 
 def _identity(dispatcher: Dispatcher, compiled: Compiled) -> Any:
     """What a function and a specialization of it are, the same in every process."""
-    return (*token_of(dispatcher), repr(compiled.signature.params))
+    return (*token_of(dispatcher, with_globals=False), repr(compiled.signature.params))
 
 
 def _result(

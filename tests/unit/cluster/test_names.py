@@ -44,6 +44,21 @@ def test_code_that_differs_in_a_constant_is_other_code() -> None:
     assert np.array_equal(found[0], np.arange(12.0) * 0.5) and np.array_equal(found[1], np.arange(12.0) * 0.25)
 
 
+def test_tokens_know_globals_and_no_places() -> None:
+    text = (
+        "from parakeet_py import accelerate\n{}by = {}\ndef g(x): return x{}\n@accelerate\ndef f(x): return by * g(x)\n"
+    )
+
+    def token(*parts: str) -> str:
+        scope: dict[str, Any] = {"__name__": "there"}
+        exec(compile(text.format(*parts), f"<{len(scope)} {parts}>", "exec"), scope)
+        return str(dask.base.tokenize(scope["f"]))
+
+    known = token("", "2", "+1")
+    assert token("\n\n", "2", "+1") == known
+    assert len({known, token("", "3", "+1"), token("", "2", "+2"), token("", "[2]", "+1")}) == 4
+
+
 def test_identities() -> None:
     known = identity_of(scaled(0.5), Config())
     assert identity_of(scaled(0.5), Config()) == known  # numbers of variables do not count
