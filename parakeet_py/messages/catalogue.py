@@ -68,6 +68,12 @@ CATALOGUE: Final = (
         "results are right; rechunk such that the axis the line works along is in one chunk, or raise gather_limit",
     ),
     Entry(
+        "unknown-chunks",
+        "Dask arrays whose chunks have unknown sizes",
+        (r"chunks of arrays of shape .* have unknown sizes, which .* asks for: they are computed",),
+        "results are right; call x.compute_chunk_sizes() before, once for all calls with the array",
+    ),
+    Entry(
         "setting-name",
         "Environment variables that are no settings",
         (r"the environment variable \S+ is no setting of parakeet_py; .*",),

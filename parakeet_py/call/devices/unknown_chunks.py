@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parakeet_py.base.errors import ClusterWarning, NoSourceError, UnsupportedError
+from parakeet_py.base.errors import ClusterWarning, NoSourceError, UnsupportedError, advised
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.base.types import Array
 from parakeet_py.call.devices.stand_ins import stand_ins
@@ -57,6 +57,6 @@ def settle(dispatcher: Dispatcher, unknown: Sequence[Any]) -> None:
     name = dispatcher.function.__qualname__
     shapes = ", ".join(dict.fromkeys(str(array.shape) for array in unknown))
     text = f"chunks of arrays of shape {shapes} have unknown sizes, which {name} asks for: they are computed"
-    warnings.warn(ClusterWarning(text), stacklevel=user_level())
+    warnings.warn(ClusterWarning(advised(text)), stacklevel=user_level())
     for array in unknown:
         array.compute_chunk_sizes()
