@@ -15,14 +15,14 @@ import functools
 import string
 from typing import Any
 
-from tests.property.idioms_of_arrays import IN_PLACE, TYPES
+from tests.property.idioms_of_arrays import IN_PLACE, RECORDS, TYPES
 from tests.property.idioms_of_control import LOOPS, TABLES
 from tests.property.idioms_of_functions import FUNCTIONS, KERNELS
 from tests.property.idioms_of_kept import KEPT
 from tests.property.idioms_of_modules import MODULES
 from tests.property.random_syntax import Syntax
 
-FAMILIES = (LOOPS, TABLES, FUNCTIONS, IN_PLACE, TYPES, KERNELS, MODULES, KEPT)
+FAMILIES = (LOOPS, TABLES, FUNCTIONS, IN_PLACE, TYPES, KERNELS, MODULES, KEPT, RECORDS)
 
 
 @functools.cache
