@@ -6,6 +6,7 @@
     @scalar_function_of(np.sinc)    the loop of a ufunc over scalars (applied elementwise)
     @helper                         a function compiled code may call by name
     @procedure                      a helper that is called, not inlined (see `library_procedures` of the specializer)
+    @device_procedure("out")        one for devices only, which stores into these parameters
     @static                         an ordinary Python function run at compile time on known arguments
 
 A module of the library is imported when something it defines is met; `index` says which one that is. What users
@@ -31,6 +32,7 @@ _scalars: dict[int, tuple[Any, Callable[..., Any]]] = {}
 _helpers: dict[str, Callable[..., Any]] = {}
 _statics: set[int] = set()
 _procedures: set[int] = set()
+_device_procedures: dict[int, tuple[str, ...]] = {}
 _loaded: set[str] = set()
 
 
@@ -89,6 +91,18 @@ def procedure(body: F) -> F:
     of it takes longer than a call of it, or is rare."""
     _procedures.add(id(body))
     return body
+
+
+def device_procedure(*stored: str) -> Callable[[F], F]:
+    """Make a helper a procedure that nothing calls but on devices, for which alone it is specialized: it stores into
+    these parameters, and gives nothing."""
+
+    def register(body: F) -> F:
+        _procedures.add(id(body))
+        _device_procedures[id(body)] = stored
+        return body
+
+    return register
 
 
 def static(body: F) -> F:
@@ -159,6 +173,11 @@ def find_helper(name: str) -> Callable[..., Any]:
 
 for _known in (np.dtype, np.finfo, np.iinfo, np.issubdtype, np.isdtype, np.can_cast, np.promote_types, np.mintypecode):
     static(_known)
+
+
+def stored_on_devices(target: Any) -> tuple[str, ...] | None:
+    """The parameters that a procedure for devices stores into; None if this is none."""
+    return _device_procedures.get(id(target))
 
 
 def is_procedure(target: Any) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from parakeet_py.typed_ir.ir import Block, Call, Function, Let, Operand, Var
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
+
+for_devices: dict[str, Callable[[], Sequence[Function]]] = {}
+"""What gives a procedure that only devices run, and those that it calls: its body is empty everywhere else."""
 
 
 def inlined(function: Function) -> Function:
@@ -14,6 +17,8 @@ def inlined(function: Function) -> Function:
     known = {one.name: one for one in function.procedures if one.library}
     if not known:
         return function
+    for name in [name for name in known if name in for_devices]:
+        known |= {one.name: one for one in for_devices[name]()}
     kept = tuple(replace(one, body=_Inliner(known).block(one.body)) for one in function.procedures if not one.library)
     return replace(function, body=_Inliner(known).block(function.body), procedures=kept)
 
@@ -48,4 +53,4 @@ class _Placer(Rewriter):
         return [replace(one, pos=self.pos) for one in changed]
 
 
-__all__ = ["inlined"]
+__all__ = ["for_devices", "inlined"]

@@ -36,7 +36,7 @@ from parakeet_py.library.intrinsics import (
 )
 from parakeet_py.library.random import ziggurat
 from parakeet_py.library.random.legacy_generators import drawn
-from parakeet_py.library.registry import method, procedure, static
+from parakeet_py.library.registry import device_procedure, method, procedure, static
 
 MULTIPLIER_HIGH = np.uint64(0x2360ED051FC65DA4)
 MULTIPLIER = np.uint64(0x4385DF649FCCF645)  # its lower half
@@ -152,7 +152,7 @@ def leave(words, state):
     store(words, 1, high)
 
 
-@procedure
+@device_procedure("line", "words")
 def fill_at_once(line, words, table, start, width):
     """Numbers of [start, start + width): of each run of 256 the first state is found, then each number for itself."""
     count = line.shape[0]
@@ -176,7 +176,7 @@ def taken_halves(words, left_over, table, many, before, bound, least):
     return compress(generate((many,), is_taken), np.arange(many))
 
 
-@procedure
+@device_procedure("line", "words", "left")
 def fill_below_at_once(line, words, left, table, start, span):
     """Integers of [start, start + span], of less than 32 bits: more halves of words are drawn than there are to be
     numbers, those are chosen that `next_below` would not draw again, and the last one says where the next begins."""

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -30,7 +31,8 @@ from parakeet_py.base.exact_loops import exact
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.foreign_code import numpy_loops
 from parakeet_py.base.types import Array, Scalar
-from parakeet_py.typed_ir import ir
+from parakeet_py.library import registry
+from parakeet_py.typed_ir import inlining, ir
 from parakeet_py.typed_ir.specialize.containers import dynamic_lists
 from parakeet_py.typed_ir.specialize.forms import form_of, parts_of, rebuild
 from parakeet_py.typed_ir.specialize.paths import join
@@ -107,7 +109,9 @@ def called(s: Context, frame: Frame) -> Value | None:
     )
     if key not in _known:
         try:
-            _known[key] = _make(s, frame, given, places, key)
+            stored = registry.stored_on_devices(owner)
+            make = _make if stored is None else partial(_make_later, stored)
+            _known[key] = make(s, frame, given, places, key)
         except _ENDS:
             _known[key] = None
     made = _known[key]
@@ -243,13 +247,33 @@ def _learn(c: Context, number: ir.Operand, facts: tuple[bool, bool]) -> None:
 
 
 def _make(s: Context, frame: Frame, given: Sequence[Value], places: _Places, key: object) -> _Made:
-    """Specialize a procedure, in a state of its own."""
+    """Specialize a procedure."""
+    return _begun(s, frame, given, places).made(key)
+
+
+class _Begun(NamedTuple):
+    """A procedure that can be specialized: a state of its own, the numbers of its arguments' memory, parameters."""
+
+    state: Context
+    frame: Frame
+    roots: list[int]
+    params: list[ir.Var]
+
+    def made(self, key: object) -> _Made:
+        return _specialized(*self, key)
+
+
+def _begun(s: Context, frame: Frame, given: Sequence[Value], places: _Places) -> _Begun:
     own = Frame(frame.function, frame.namespace)
     c = s.apart(own)
     roots = [c.memory.new_root() for _ in places.roots]
     params: list[ir.Var] = []
     for param, value in zip(frame.function.params, given, strict=True):
         own.env[param.var] = _inside(c, s, value, places, roots, params)
+    return _Begun(c, own, roots, params)
+
+
+def _specialized(c: Context, frame: Frame, roots: Sequence[int], params: Sequence[ir.Var], key: object) -> _Made:
     value = c.settle([c.run(frame.function.body)[0]])[0]
     result = _result(value)
     if (
@@ -263,10 +287,8 @@ def _make(s: Context, frame: Frame, given: Sequence[Value], places: _Places, key
         raise Unfit
     leaves = join.leaves_of(c, value, result)
     body = ir.Block((*c.builder.entry.statements, *c.builder.outermost.statements), tuple(leaves))
-    name = f"{frame.function.name}_{crc32(repr(key).encode()):08x}"
-    while _names.setdefault(name, key) != key:
-        name += "_"
-    disjoint = len(places.roots) == sum(isinstance(param.type, Array) for param in params)
+    name = _name(frame, key)
+    disjoint = len(roots) == sum(isinstance(param.type, Array) for param in params)
     function = ir.Function(name, tuple(params), body, frame.function.filename, disjoint, inner=True, library=True)
     memory = [one.roots for one in arrays_in([result])]
     fresh = all(one.isdisjoint(roots) for one in memory) and len(frozenset().union(*memory)) == len(memory)
@@ -281,6 +303,41 @@ def _make(s: Context, frame: Frame, given: Sequence[Value], places: _Places, key
         c.loops.has_loops,
         tuple(c.procedures.library.values()),
     )
+
+
+def _make_later(
+    stored: Sequence[str], s: Context, frame: Frame, given: Sequence[Value], places: _Places, key: object
+) -> _Made:
+    """A procedure that only devices run: its body is made when the first one is to."""
+    stores: list[int] = []
+    operands: list[ir.Operand] = []
+    for param, value in zip(frame.function.params, given, strict=True):
+        for operand, array in _leaves(value):
+            if array is not None and param.name in stored:
+                stores.append(len(operands))
+            operands.append(operand)
+    name, params = _name(frame, key), tuple([ir.Var("p", operand.type) for operand in operands])
+    nothing = ir.Function(name, params, ir.Block((), ()), frame.function.filename, inner=True, library=True)
+    begun = _begun(s, frame, given, places)
+
+    @cache
+    def made() -> Sequence[ir.Function]:
+        found = begun.made(key)
+        assert set(found.stores) <= set(stores) and not found.function.body.results
+        return *found.needs, found.function
+
+    inlining.for_devices[name] = made
+    return _Made(
+        nothing, Fixed(Static(None)), tuple(range(len(places.roots))), (), tuple(stores), True, False, False, ()
+    )
+
+
+def _name(frame: Frame, key: object) -> str:
+    """The name of a procedure, which no other has."""
+    name = f"{frame.function.name}_{crc32(repr(key).encode()):08x}"
+    while _names.setdefault(name, key) != key:
+        name += "_"
+    return name
 
 
 def _may_fail(let: ir.Let) -> bool:
