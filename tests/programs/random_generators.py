@@ -47,7 +47,8 @@ def many_at_once(rng, n, high):
     """More than a run of 256 words; of integers below three thousand million every third is drawn again. What is left
     over of a word is used before, between and behind."""
     first = rng.integers(high), rng.integers(0, high, n), rng.integers(-high, high, (n, 1))
-    return first, rng.integers(6, size=3), rng.random((n, 2)), rng.uniform(-2.5, 7.0, n), rng.random(), rng.choice(9, n)
+    some = rng.random((n, 2)), rng.uniform(-2.5, 7.0, n), rng.random(), rng.normal(-1.0, 0.5, (1, n))
+    return first, rng.integers(6, size=3), some, rng.exponential(3, n), rng.choice(9, n)
 
 
 @program([_with()])

@@ -107,3 +107,20 @@ def test_a_copy_of_the_body_has_no_calls():
     assert any(isinstance(let.op, ir.Call) for let in before.statements())
     assert not any(isinstance(let.op, ir.Call) for let in after.statements())
     assert after.procedures == ()
+
+
+def test_procedures_for_devices():
+    """They have no body before a device is to run them, and then are written out."""
+
+    def drawn(rng, n):
+        return rng.normal(0.5, 2.0, n)
+
+    fast = accelerate(drawn)
+    rng, other = np.random.default_rng(5), np.random.default_rng(5)
+    text = fast.typed_ir(rng, 10)
+    assert "call fill_normal_at_once" in text and "library fill_normal_at_once" in text and "compress" not in text
+    assert np.array_equal(fast(rng, 700), drawn(other, 700))
+    with options(devices="emulated"):
+        assert np.array_equal(fast(rng, 700), drawn(other, 700))
+        launches = fast.explain(rng, 10).device
+    assert "_compress_" in str(launches) and rng.bit_generator.state == other.bit_generator.state

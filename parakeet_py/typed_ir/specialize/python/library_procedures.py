@@ -14,6 +14,9 @@ path, such as finding a key, is inlined.
 *Kinds of arguments* are coarse: the types of scalars, dtype, rank and layout of arrays; of integers also whether they
 are known to be small or not negative, which decides checks. Known numbers stay known. A list or set is its length and
 columns. What is of another kind, a call whose exceptions are caught, and one in an element function are inlined.
+
+*For devices.* What is called where `on_device` holds is in no code of the CPU's. A helper that is marked with
+`@device_procedure` is a function without a body there, and specialized when calls are first written out for a device.
 """
 
 from __future__ import annotations
