@@ -230,12 +230,13 @@ class Hooks:
             return kind
         times = self.times[site] = self.times.get(site, 0) + 1
         steady = kind in _STEADY or (kind is int and -(2**63) <= value < 2**63)
-        if not (steady and self.seen.get(site) is kind):
+        says_all = steady or times > LONG
+        if not (says_all and self.seen.get(site) is kind):
             try:
                 observe(self.key(site), value)
             except Exception as error:
                 self.evaluation.stop_observing(error)
-        if steady:
+        if says_all:
             self.seen[site] = kind
         return kind if (steady and kind is not int) or times > LONG else None
 
