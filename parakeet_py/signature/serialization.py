@@ -154,6 +154,10 @@ def value_to_json(value: object) -> Json:
     return {"object": _name_of(value)}
 
 
+_IN_TYPES = {id(one): name for name, one in vars(types).items() if isinstance(one, type)}
+"""By `id`, the names of the interpreter's own types, such as that of methods of lists, which no other module has."""
+
+
 def _name_of(value: object) -> list[str]:
     kind = type(value)
     if hasattr(kind, "__getattr__") and not kind.__module__.startswith(("parakeet_py.", "enum", "numpy")):
@@ -168,6 +172,8 @@ def _name_of(value: object) -> list[str]:
         found = _resolve(module, name)
     except NotPortable:
         found = None
+    if found is not value and id(value) in _IN_TYPES:
+        return ["types", _IN_TYPES[id(value)]]
     if found is not value:
         raise NotPortable(f"a {type(value).__name__} is not what {module}.{name} names")
     return [module, name]

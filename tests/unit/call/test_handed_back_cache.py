@@ -54,6 +54,15 @@ def branching(x: Any, odd: bool) -> Any:
     return x + 1.0
 
 
+def copied(p: Any, marks: Any) -> Any:
+    """Methods of objects, and an array of records that one of them gives."""
+    marks.add(2)
+    q = p.copy()
+    for i in range(len(q)):
+        q["a"][i] += i * q["b"][i]
+    return q["a"].sum(), q["b"]
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     GIVES.clear()
@@ -92,6 +101,16 @@ def test_they_come_from_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     line, inside = (one.__code__.co_firstlineno for one in (ranked, helper))
     assert first.opaque_calls[0].startswith(f"numpy.partition (line {line + 2}, in helper at line {inside + 1}): ")
     assert "partition" in str(second.explain(MATRIX))
+
+
+def test_methods_of_objects_and_records_come_from_the_disk(folder: Path) -> None:
+    records = np.ones(5, [("a", "f8"), ("b", "i4")])
+    for before in (False, True):
+        made: Any = accelerate(copied)
+        for _ in range(4):
+            total, column = made(records, marks := {1})
+            assert total == 15.0 and column.tolist() == [1] * 5 and marks == {1, 2}
+        assert from_disk(made) == [before] and len(made.opaque_calls) == 2
 
 
 def test_strict_functions_do_not_take_them(folder: Path) -> None:

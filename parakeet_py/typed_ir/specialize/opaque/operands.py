@@ -102,7 +102,7 @@ def template_of(s: Context, value: Value, leaves: list[ir.Operand]) -> Template:
                 parts = tuple(template_of(s, item, leaves) for item in written_out)
                 return ContainerT("named", (ContainerT("tuple", parts),), (set,))
             if kind == "reordered":
-                raise s.unsupported("a set from which items have been removed, given to Python")
+                raise s.unsupported("a set whose items may be in another order than in Python, given to Python")
             return ContainerT(f"{kind}_of", (template_of(s, entries, leaves),))
         case VariantV(tag, options):
             if not all(
