@@ -1,10 +1,14 @@
-"""Arrays of records (of a structured dtype) that are arguments, or held by arguments and variables.
+"""Arrays of records (of a structured dtype): arguments, what arguments and variables hold, and what NumPy makes.
 
 An array of records stays an object; each field that the function reads is a hidden argument, an ordinary array over the
 memory of the records (`attribute_sources.column_name`). Columns of one array of records share their leading extents,
 those of `RECORDS`, and no memory. `p[i]` is a `RecordV`, whose fields are elements of columns when they are read; it is
 a view for NumPy, too. Where the index is an array or a mask, NumPy makes a copy: its fields are read later here, as
-long as nothing has been stored, and stores to it are left to Python.
+long as nothing has been stored. Where records are more than their fields (returned, stored to as a copy, given to a
+method), the walk begins again, and NumPy applies the index (`RecordsOfPython`).
+
+Of an array of records that an operation of Python's gives, the columns are results, too (`RecordsSpec`). They are
+known by the variable of the object, so that where paths meet the array is an object like any other.
 """
 
 from __future__ import annotations
