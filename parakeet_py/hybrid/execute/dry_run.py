@@ -66,6 +66,9 @@ class _NoDevice:
     def free(self, address: int) -> None:
         pass
 
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[Any], order: Any) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype, order)
+
 
 class _NoMemory(DeviceMemory):
     """A device's memory without elements: launches and copies are counted."""
