@@ -166,7 +166,10 @@ class _Part:
             if isinstance(result.type, Array)
         ]
         self.all = [*filled, *self.made, *(buffers[number] for number in self.written)]
-        self.filled = [(array.__array_interface__["data"][0], array.strides[0]) for array in filled]
+        self.filled = [
+            (array.__array_interface__["data"][0], array.strides[0], self.is_short(number))
+            for number, array in enumerate(filled)
+        ]
         self.calls: list[tuple[int, int, PreparedCall, list[tuple[int, int, int]]]] = []
         for first, last, own in self.stretches or (Stretch(0, rows, (None,) * len(specs)),):
             some = [spec if mine is None else mine for spec, mine in zip(specs, own, strict=True)]
@@ -195,19 +198,19 @@ class _Part:
     def run(self, lo: int, hi: int) -> None:
         """Make the values of a strip."""
         lo, hi = lo * self.each, hi * self.each
+        extent = len(self.los)
+        head = extent + len(self.counts)
         for first, last, call, moving in self.calls:
             a, b = max(first, lo), min(last, hi)
             if a >= b:
                 continue
             call.set_int(0, self.los[0] + a)
-            call.set_int(len(self.los), b - a)
-            head = len(self.los) + len(self.counts)
-            for number, (address, stride) in enumerate(self.filled):
-                at = a - lo if self.is_short(number) else a
-                call.set_array(head + number, address + at * stride, b - a)
+            call.set_int(extent, b - a)
+            for number, (address, stride, short) in enumerate(self.filled, head):
+                call.set_array(number, address + (a - lo if short else a) * stride, b - a)
             for param, address, stride in moving:
                 call.move(param, address - lo * stride)
-            call(into=[made[a:b] for made in self.made])
+            call(into=[made[a:b] for made in self.made] if self.made else ())
 
     def value(self) -> Any:
         """What the part gives, as `tasks.run_part` does; what is not wanted is None."""
