@@ -41,7 +41,7 @@ def dtype_name(s: Context, value: Value) -> str:
     except TypeError as error:
         raise s.unsupported(str(error)) from None
     if name not in DTYPES or not np.dtype(found).isnative or np.dtype(found).char != np.dtype(name).char:
-        raise s.hand_back(f"dtype {name}")
+        raise s.hand_back(f"dtype {name}" if np.dtype(found).names is None else "a dtype of records")
     return name
 
 
