@@ -333,6 +333,11 @@ def stores_plainly(cls: type) -> bool:
     return not issubclass(cls, tuple) and in_class(cls, "__setattr__") is object.__dict__["__setattr__"]
 
 
+def has_finalizer(cls: type) -> bool:
+    """Does code run when the last reference to an instance is dropped?"""
+    return in_class(cls, "__del__") is not _ABSENT
+
+
 def in_class(cls: type, name: str) -> Any:
     """What the class and its bases hold under a name, as it is."""
     for base in cls.__mro__:

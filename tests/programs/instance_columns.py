@@ -450,3 +450,110 @@ def few_bodies(ps, n):
         for p in ps:
             p.x += p.y * 0.1
     return sum(p.x for p in ps)
+
+
+class Changing(Body):
+    """A class that changes in the midst of a call, and is as it was for the next one."""
+
+
+def give_property():
+    def shift(one, value):
+        one.__dict__["x"] = value + 100
+
+    Changing.x = property(lambda one: one.__dict__["x"] + 0.5, shift)
+
+
+def give_setattr():
+    def store(one, name, value):
+        one.__dict__[name] = value - 100
+
+    Changing.__setattr__ = store
+
+
+def give_nothing():
+    pass
+
+
+def changing(change):
+    for name in {"x", "__setattr__"} & vars(Changing).keys():
+        delattr(Changing, name)
+    return many(Changing), change
+
+
+class Finalized:
+    """Changes a class when it is dropped."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __del__(self):
+        self.change()
+
+
+class Asked(type):
+    """Classes of which an object is an instance if they say so."""
+
+    def __instancecheck__(cls, value):
+        cls.change()
+        return True
+
+
+class Any(metaclass=Asked):
+    change = give_nothing
+
+
+def with_finalizer(change):
+    ps, _ = changing(change)
+    ps[0].y = Finalized(change)
+    return ps[0], 2.0
+
+
+def with_asked_class(change):
+    ps, _ = changing(change)
+    Any.change = change
+    return ps[0], Any
+
+
+CHANGES = (give_nothing, give_property, give_setattr, give_nothing)
+
+
+@program([lambda change=change: changing(change) for change in CHANGES], fell_back=None, opaque=None)
+def callee_changes_the_class(ps, change):
+    for p in ps:
+        for k in range(3):
+            p.x += k
+    change()
+    for p in ps:
+        for k in range(3):
+            p.x += k * ps[0].y
+
+
+@program([lambda change=change: changing(change) for change in CHANGES], fell_back=None, opaque=None)
+def closure_changes_the_class(ps, change):
+    def counted(k):
+        if k == 17:
+            change()
+        return k + 1
+
+    k = 0
+    for p in ps:
+        for _ in range(3):
+            p.x += 1.0
+        k = counted(k)
+    return k
+
+
+@program([lambda change=change: with_finalizer(change) for change in CHANGES], fell_back=None, opaque=None)
+def dropped_object_changes_the_class(p, dt):
+    p.x = p.x + dt
+    p.y = 3.0
+    p.x = p.x + dt
+    return p.x
+
+
+@program([lambda change=change: with_asked_class(change) for change in CHANGES], fell_back=None, opaque=None)
+def class_that_is_asked(p, cls):
+    p.x = p.x + 1.0
+    known = isinstance(3, cls), isinstance(p.x, (str, cls))
+    p.x = p.x + 2.0
+    return known

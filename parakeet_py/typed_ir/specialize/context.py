@@ -343,6 +343,9 @@ class Context(ABC):
     def need_whole(self, value: Value) -> None: ...
 
     @abstractmethod
+    def go_on_whole(self, value: Value) -> bool: ...
+
+    @abstractmethod
     def hidden_value(self, source: Source) -> Value: ...
 
     @abstractmethod

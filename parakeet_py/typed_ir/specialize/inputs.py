@@ -45,6 +45,7 @@ from parakeet_py.typed_ir.specialize.values import (
     NONE,
     ArrayV,
     ClosureV,
+    MethodV,
     Namespace,
     ObjectV,
     RangeV,
@@ -143,6 +144,27 @@ def need_whole(s: Context, value: Value) -> None:
     if s.arguments.list_roots and form_of(value).type is list:
         for root in roots_of(value) & s.arguments.list_roots.keys():
             s.facts.restart(WholeList(s.arguments.place(s.arguments.list_roots[root])))
+
+
+def go_on_whole(s: Context, value: Value) -> bool:
+    """Let variables that hold a list that is a hidden argument hold an object from here on, as in the next walk; is the
+    value such a list? Where it is not, nothing is done."""
+    if s.facts.missing or id(value) not in s.arguments.lists:
+        return False
+    source = next((source for source, one in s.arguments.hidden.items() if one is value), None)
+    if source is None:
+        return False
+    s.facts.note(WholeList(source))
+    made = s.boxed(NONE, "a list")
+    s.arguments.object_specs[made.var] = ObjectSpec(list)
+    s.arguments.hidden[source] = made
+    for frame in s.frames:
+        for var, held in frame.env.items():
+            if held is value:
+                frame.env[var] = made
+            elif isinstance(held, MethodV) and held.object is value:
+                frame.env[var] = MethodV(made, held.name)
+    return True
 
 
 def _leaf(s: Context, kind: Any, index: int, name: str) -> ir.Var:

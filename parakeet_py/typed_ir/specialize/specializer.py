@@ -31,7 +31,7 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.interrupts import poll
 from parakeet_py.frontend import ssa
 from parakeet_py.signature.attribute_sources import OF_ARGUMENTS, OF_NONE, of_arguments
-from parakeet_py.signature.facts import Facts, FewerAttributes, KnownValue, is_held
+from parakeet_py.signature.facts import Facts, FewerAttributes, KnownValue, WholeList, is_held
 from parakeet_py.signature.results import Result
 from parakeet_py.signature.specs import FunctionSpec, Signature, Source, Spec
 from parakeet_py.typed_ir import ir
@@ -83,7 +83,7 @@ from parakeet_py.typed_ir.specialize.python import (
     procedures,
 )
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS
-from parakeet_py.typed_ir.specialize.restarts import HandBack, NeedObservation, Restart
+from parakeet_py.typed_ir.specialize.restarts import ContainerOfPython, HandBack, NeedObservation, Restart
 from parakeet_py.typed_ir.specialize.times import times
 from parakeet_py.typed_ir.specialize.values import (
     WITH_COLUMNS,
@@ -148,6 +148,7 @@ class Specializer(Context):
     static = compile_time_values.static
     static_int = compile_time_values.static_int
     need_whole = inputs.need_whole
+    go_on_whole = inputs.go_on_whole
     hidden_value = inputs.hidden_value
     taken = inputs.taken
     numeric = convert.numeric
@@ -256,7 +257,10 @@ class Specializer(Context):
         if impure:
             if self.assigned.before or any(map(of_arguments, self.python.read_late)):
                 held = any(is_held(one.source) for one in self.arguments.signature.hidden)
-                self.facts.restart(FewerAttributes(OF_ARGUMENTS if held else OF_NONE))
+                fewer = FewerAttributes(OF_ARGUMENTS if held else OF_NONE)
+                if any(not isinstance(fact, ContainerOfPython | WholeList) for fact in self.facts.missing):
+                    self.facts.restart(fewer)
+                self.facts.note(fewer)  # Python is given those containers in the next walk, too
             if self.python.closures_read_late:
                 self.facts.restart(KnownValue(self.arguments.functions[0]), "a function whose closure may change")
         leaves = results.Leaves()

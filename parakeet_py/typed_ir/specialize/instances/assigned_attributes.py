@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from parakeet_py.signature.attribute_sources import holds_plainly, is_item, key_of, stores_plainly
+from parakeet_py.signature.attribute_sources import has_finalizer, holds_plainly, is_item, key_of, stores_plainly
 from parakeet_py.signature.specs import ObjectSpec, Source, Spec
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.restarts import AssignedAttribute, Sequential
-from parakeet_py.typed_ir.specialize.values import NeverV, Static, UnboundV, Value, known
+from parakeet_py.typed_ir.specialize.values import NeverV, ObjectV, Static, UnboundV, Value, known
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -43,10 +44,14 @@ def assign(s: Context, cls: type, source: Source, new: Value) -> None:
         raise s.unsupported(f"{text} in a recursion")
     if not _stands_alone(s, cls, source):
         raise s.unsupported(f"{text} of one of several objects that may be the same")
+    before = s.taken(source)
+    dropped = known_object(s, before) if isinstance(before, ObjectV) else None
+    if dropped is not None and has_finalizer(dropped[0]):
+        raise s.unsupported(f"{text}, which may drop an object whose __del__ runs then")
     if source not in s.builder.fields:
         if _is_as_before(s, source):
             s.facts.learned.append(AssignedAttribute(source))
-            s.assigned.before[source] = s.taken(source)
+            s.assigned.before[source] = before
         else:
             s.facts.note(AssignedAttribute(source))
     (settled,) = s.settle([new])

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.resumed_code import live_at
+from parakeet_py.signature.specs import ObjectSpec
 from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.opaque.watched_lists import is_part_of_argument
 from parakeet_py.typed_ir.specialize.restarts import ContainerOfPython
-from parakeet_py.typed_ir.specialize.values import DictV, TupleV, Value
+from parakeet_py.typed_ir.specialize.values import DictV, ObjectV, TupleV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -32,7 +33,7 @@ def made(s: Context, let: ssa.Let, values: list[Value]) -> list[Value]:
             continue
         fact = ContainerOfPython((*s.frame.path, s.frame.function.filename, let.pos, type(let.op).__name__, number))
         if fact in s.facts.known:
-            values = [*values[:number], s.boxed(value, _WHAT), *values[number + 1 :]]
+            values = [*values[:number], _as_object(s, value), *values[number + 1 :]]
         else:
             s.python.made[id(value)] = value, fact
     return values
@@ -51,6 +52,7 @@ def give(s: Context, given: Sequence[Value]) -> None:
         fact = next((s.python.made[id(each)][1] for each in (one, *same) if id(each) in s.python.made), None)
         if fact is not None and fact not in s.facts.known:
             s.facts.note(fact)
+            _go_on(s, (one, *same))
         elif fact is not None or not _is_of_others(s, one):
             raise s.unsupported(_WHAT)
 
@@ -64,6 +66,25 @@ def _all_parts(value: Value) -> Iterator[Value]:
     yield value
     for part in parts_of(value):
         yield from _all_parts(part)
+
+
+def _go_on(s: Context, same: Sequence[Value]) -> None:
+    """Let variables that hold a container hold an object from here on, as in the next walk, so that this one may find
+    more."""
+    held = [(frame, var) for frame in s.frames for var, value in frame.env.items() if any(value is one for one in same)]
+    if held:
+        for frame, var in held:
+            del frame.env[var]  # else it is found again
+        made = _as_object(s, same[0])
+        for frame, var in held:
+            frame.env[var] = made
+
+
+def _as_object(s: Context, value: Value) -> Value:
+    made = s.boxed(value, _WHAT)
+    assert isinstance(made, ObjectV)
+    s.arguments.object_specs[made.var] = ObjectSpec(list if is_list(value) else dict)
+    return ObjectV(made.var)
 
 
 def _may_be_one(s: Context, one: Value, other: Value) -> bool:

@@ -13,6 +13,7 @@ operation raises, or if its result is another (`_WaysOn`); the site; what is not
 from __future__ import annotations
 
 import types
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,14 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 _METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+_GIVING_NONE: dict[type | None, frozenset[str]] = {  # methods of containers
+    list: frozenset({"append", "clear", "extend", "insert", "remove", "reverse", "sort"}),
+    dict: frozenset({"clear", "update"}),
+    set: frozenset({"add", "clear", "difference_update", "discard", "intersection_update", "remove", "update"}),
+    deque: frozenset(
+        {"append", "appendleft", "clear", "extend", "extendleft", "insert", "remove", "reverse", "rotate"}
+    ),
+}
 OF_OBJECTS = frozenset({0})
 """The memory of objects that are no arrays."""
 _ARRAYS = ArraySpec | TimesSpec | RecordsSpec
@@ -95,9 +104,12 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
             raise s.unsupported(f"{reason}, with a list or dict that is changed")
     key = site_key(s, let.pos, type(let.op).__name__)
     if isinstance(let.op, ssa.Attribute) and isinstance(op.values[0], ObjectV):
+        cls, name = class_of(s, op.values[0]), let.op.name
+        if cls in _GIVING_NONE and isinstance(vars(cls).get(name), types.MethodDescriptorType):
+            return MethodV(op.values[0], name)
         seen = s.python.observed.find(key)
         if isinstance(seen, ObjectSpec) and seen.type in _METHODS:
-            return MethodV(op.values[0], let.op.name)  # looked up when it is called
+            return MethodV(op.values[0], name)  # looked up when it is called
         if seen is not None and s.loops.looping:
             raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     return emit_opaque(s, op, key, reason, wants_result=bool(let.outs), is_statement=True)
@@ -139,7 +151,7 @@ def emit_opaque(
     observed = _observed(s, op, key, reason)
     leaves: list[ir.Operand] = []
     templates = tuple([template_of(s, value, leaves) for value in _as_given(s, op)])
-    result = result or op.result()
+    result = result or op.result() or _of_method(s, op)
     if wants_result and result is None:
         if observed is None:
             return _guessed(s, op, key, reason)
@@ -327,6 +339,8 @@ def _has_own_methods(s: Context, value: Value) -> bool:
     """May an object, or one in a tuple or list that is known, have methods in Python that a function in C runs?"""
     if isinstance(value, TupleV):
         return any(_has_own_methods(s, item) for item in value.items)
+    if isinstance(value, Static):
+        return has_python_methods(type(value.object))  # of a class, the methods of its metaclass
     if not isinstance(value, ObjectV):
         return False
     kind = class_of(s, value)
@@ -338,6 +352,14 @@ def class_of(s: Context, value: ObjectV) -> type | None:
     index = s.arguments.leaf_param.get(value.var)
     spec = s.arguments.object_specs.get(value.var) if index is None else s.arguments.spec(index)
     return spec.type if isinstance(spec, ObjectSpec) and spec != ANY else None
+
+
+def _of_method(s: Context, op: Operation) -> Spec | None:
+    """What a method of a container gives whenever it returns, if that is known."""
+    match op.name, op.values[0]:
+        case "call", MethodV(ObjectV() as owner, name) if name in _GIVING_NONE.get(class_of(s, owner), ()):
+            return NoneSpec()
+    return None
 
 
 def is_unchanging(s: Context, value: Value) -> bool:

@@ -46,7 +46,10 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 BOOL = ScalarSpec("bool", True)
+INT = ScalarSpec("int64", True)
 _CHEAP = frozenset({"binary", "compare", "inplace", "same", "truth", "unary"})  # for Python itself
+_GIVING_BOOL = (isinstance, issubclass, callable, hasattr, any, all)
+_GIVING_INT = (len, hash, id)  # none of which is longer than an index
 _OF_TEXT = (repr, ascii, format, hex, oct, bin, chr, np.array2string, np.array_repr, np.array_str, np.binary_repr)
 
 
@@ -177,6 +180,9 @@ class Operation:
         callee, given = self.callee, self.values[1:]
         if callee is print or any(callee is one for one in RAISES):
             return NoneSpec()
+        for functions, spec in ((_GIVING_BOOL, BOOL), (_GIVING_INT, INT)):
+            if any(callee is one for one in functions):
+                return spec
         if (callee is list or callee is tuple) and len(given) == 1 and isinstance(given[0], ArrayV):
             return ANY  # of another length for other arguments
         if callee is np.random.default_rng and not any(map(_may_be_generator, given)):

@@ -426,6 +426,8 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
             function = s.hidden_value(("method", *source[1:], name))
             own = [] if isinstance(in_class(cls, name), staticmethod) else [obj]
             return s.call(function, [*own, *args], kwargs)
+    if s.go_on_whole(obj):
+        raise s.hand_back(f".{name}() of a list")
     s.need_whole(obj)
     raise s.unsupported(f".{name}() of {s.describe(obj)}")
 

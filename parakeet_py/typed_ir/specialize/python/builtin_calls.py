@@ -311,6 +311,8 @@ def _set(s: Context, value: Value | None = None) -> Value:
 @builtin(isinstance)
 def _isinstance(s: Context, value: Value, kinds: Value) -> Value:
     wanted = s.static(kinds, "a type")
+    if not _decided_by_types(wanted):
+        raise s.hand_back("isinstance() of a class that answers in its own way")
     if isinstance(value, ObjectV):
         known = known_object(s, value)
         plain = all(type(kind) is type for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))
@@ -322,6 +324,16 @@ def _isinstance(s: Context, value: Value, kinds: Value) -> Value:
     if isinstance(value, ArrayV) and np.ndarray in (wanted if isinstance(wanted, tuple) else (wanted,)):
         s.python.asks_classes |= not s.frame.namespace.trusted
     return py(issubclass(type_of(s, value), wanted))
+
+
+def _decided_by_types(wanted: Any) -> bool:
+    """Are these classes, or tuples and unions of them, of which an object is an instance by its type alone? Abstract
+    ones of the user may be asked in another way, and may know more classes later."""
+    if isinstance(wanted, tuple | types.UnionType):
+        return all(map(_decided_by_types, wanted if isinstance(wanted, tuple) else wanted.__args__))
+    of_others = getattr(wanted, "__module__", None)
+    foreign = isinstance(of_others, str) and of_others.partition(".")[0] in (*sys.stdlib_module_names, "numpy")
+    return type(wanted) is type or (isinstance(wanted, type) and foreign)
 
 
 @builtin(type)
