@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypedDi
 
 from parakeet_py.base import config as settings
 from parakeet_py.base import errors
-from parakeet_py.call.dispatch.first_calls import begin, completing, first_calls_of, prepare
+from parakeet_py.call.dispatch.first_calls import begin, begins, completing, first_calls_of, leave_to_python
 from parakeet_py.call.interop.pandas_engine import PandasEngine
 from parakeet_py.hybrid.residency import fingerprint
 from parakeet_py.llvm.entry.callable_type import (
@@ -21,6 +21,7 @@ from parakeet_py.llvm.entry.callable_type import (
     AcceleratedFunction,
     begin_with,
     complete_with,
+    make_slow,
     set_reduce,
     set_slow,
 )
@@ -60,10 +61,6 @@ errors.look_up_with(_entry_of)
 
 
 def _make(function: Callable[..., Any], options: dict[str, Any], checked: bool | None = None) -> Any:
-    if type(function) is types.FunctionType:  # nearly always
-        instance = AcceleratedFunction.__new__(AcceleratedFunction)
-        equip(instance, function, options, checked)
-        return instance
     if isinstance(function, AcceleratedFunction):
         return function if not options else _make(function.__wrapped__, options)
     if isinstance(function, (staticmethod, classmethod)):
@@ -86,17 +83,25 @@ def equip(
     function = given if isinstance(given, types.FunctionType) else _wrapper(given)
     config = settings.environment()
     if not options and checked is None:
-        waits, made_of = _usual(config)
+        known, waits, made_of = _usual_for
+        if known is not config:
+            waits, made_of = _usual(config)
     else:
         checked = config.checked if checked is None else checked
         own = dataclasses.replace(config, **options) if options else config
         waits, made_of = own.pays and own.on_cpu and not checked, (options, checked)
+    of_what = made_of if function is given else (*made_of, given)
     left_to_python = (function.__name__ in _ASKED_BY_THE_COMPILER and not options.get("strict")) or not config.enabled
-    AcceleratedFunction.__init__(instance, function, LATER if waits and not left_to_python else None)
-    instance._complete = made_of if function is given else (*made_of, given)
-    if waits or left_to_python:
-        prepare(instance, left_to_python)
+    if left_to_python:
+        AcceleratedFunction.__init__(instance, function, None, of_what, begins())
+        leave_to_python(instance)
+    elif waits:
+        how = begins()
+        AcceleratedFunction.__init__(instance, function, LATER, of_what, how)
+        if not how[-1]:
+            make_slow(instance)  # where other code looks for it
     else:
+        AcceleratedFunction.__init__(instance, function, None, of_what)
         set_slow(instance, instance._dispatcher.slow)
 
 
@@ -109,10 +114,9 @@ _usual_for: tuple[settings.Config | None, bool, tuple[dict[str, Any], bool]] = N
 def _usual(config: settings.Config) -> tuple[bool, tuple[dict[str, Any], bool]]:
     """How functions without options begin: see `_usual_for`."""
     global _usual_for
-    known, waits, made_of = _usual_for
-    if known is not config:
-        waits, made_of = config.pays and config.on_cpu and not config.checked, ({}, config.checked)
-        _usual_for = config, waits, made_of
+    waits = config.pays and config.on_cpu and not config.checked
+    made_of: tuple[dict[str, Any], bool] = {}, config.checked
+    _usual_for = config, waits, made_of
     return waits, made_of
 
 
@@ -328,6 +332,10 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         `explain(*args)`, `roofline(*args)`, `untyped_ir()`, `typed_ir(*args)`, `imp(*args)`, `llvm(*args)`,
         `ptx(*args, target="sm_90")` and `export(folder, *args)`.
     """
+    if not options and type(function) is types.FunctionType:  # nearly always
+        instance = AcceleratedFunction.__new__(AcceleratedFunction)
+        equip(instance, function, options)
+        return instance
     if options.get("exact") is False:
         del options["exact"]  # the settings may still ask for it
     for name in options:

@@ -31,7 +31,7 @@ from parakeet_py.base import extensions
 from parakeet_py.base.debug_log import log, shows_info
 from parakeet_py.base.errors import FallbackWarning
 from parakeet_py.base.frames import tracing
-from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.base.frames.hidden_frames import HIDES, hidden
 from parakeet_py.base.frames.tracebacks import shown, user_level
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
@@ -41,6 +41,7 @@ from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.call.dispatch.forms_of_calls import FormsOfCalls
 from parakeet_py.call.dispatch.signature_states import HANDED_BACK, Action, Call, Decision, decide
 from parakeet_py.call.dispatch.specializations import DoneByPython
+from parakeet_py.call.dispatch.wrong_calls import WrongCalls
 from parakeet_py.call.fallback_cache import kind_of
 from parakeet_py.call.load import Loaded, present
 from parakeet_py.call.pricing import size_of
@@ -77,6 +78,7 @@ class Dispatcher(Compiling):
         # A call in progress that is not positional: its positional form, and how it was made.
         self.raw: tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]] | None = None
         self.plain = takes_positions_only(function.__code__)
+        self.wrong = WrongCalls(function)
         self.forms = FormsOfCalls(function)
         self.left: Any = None  # calls that teams have left to the CPU, see `cpu_only_calls`
         self.framed: Any = None  # takes calls while there is a profiler
@@ -117,18 +119,25 @@ class Dispatcher(Compiling):
     @hidden
     def slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call that no gate has taken."""
+        if HIDES and self.wrong.has(len(args), kwargs):
+            return self.refuse_arguments(args, kwargs)
         try:
-            if self.plain and not kwargs and not self.takes(len(args)):
-                return self.function(*args)  # which says what is wrong
             return self.enter(args, kwargs)
         except BaseException as error:
             error.__traceback__ = shown(error)
             raise
 
-    def takes(self, count: int) -> bool:
-        """Does the function, which takes arguments by place alone, take so many?"""
-        missing = self.function.__code__.co_argcount - count
-        return 0 <= missing <= len(self.function.__defaults__ or ())
+    @hidden
+    def refuse_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Let the function say what is wrong with the arguments of a call."""
+        with self.after_python():
+            gate = self.wrong.gate_for(args, kwargs)
+            if gate is not None and self.lock.acquire(blocking=False):
+                try:
+                    self.install_plain(gate)
+                finally:
+                    self.lock.release()
+        return self.function(*args, **kwargs)
 
     @hidden
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -125,6 +125,20 @@ def neutral(function: types.FunctionType) -> Any:
     return calling
 
 
+def copied(function: types.FunctionType) -> Any:
+    """A function like this one: what is left is the time of the hook itself."""
+    made = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    made.__module__, made.__doc__ = function.__module__, function.__doc__
+    if function.__dict__:
+        made.__dict__.update(function.__dict__)
+    if function.__annotations__:
+        made.__annotations__ = function.__annotations__
+    return made
+
+
 def keeping(folder: Path) -> Callable[[types.FunctionType], Any]:
     """What wraps a function so that the arguments of its first calls are kept in a folder."""
 

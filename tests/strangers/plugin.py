@@ -3,6 +3,7 @@
 STRANGERS          packages, with commas; none: all stays plain
 STRANGERS_CALLS    a folder: calls are kept there, and nothing is accelerated
 STRANGERS_NEUTRAL  anything: functions are replaced by wrappers that do nothing but call them
+STRANGERS_COPIES   anything: functions are replaced by copies of themselves, which shows what the hook costs
 STRANGERS_TESTS    how many tests run, drawn at random but the same ones each time
 STRANGERS_REPORT   a file: functions whose calls have waited for the compiler, and what is known of them
 """
@@ -63,6 +64,8 @@ if _packages and _folder:
     hook.install(_packages.split(","), hook.keeping(Path(_folder)))
 elif _packages and os.environ.get("STRANGERS_NEUTRAL"):
     hook.install(_packages.split(","), hook.neutral)
+elif _packages and os.environ.get("STRANGERS_COPIES"):
+    hook.install(_packages.split(","), hook.copied)
 elif _packages:
     hook.install(_packages.split(","), _accelerated)
     if _report:

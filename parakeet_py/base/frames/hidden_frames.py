@@ -38,7 +38,7 @@ from parakeet_py.base.frames.code_room import Range, no_places, ranges_of, table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_KNOWN: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 16)
+HIDES: Final = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 16)
 _SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _OF_RESUME: Final = 1 if sys.version_info < (3, 15) else 2  # units, with its cache
 _OF_JUMP: Final = 2 if sys.version_info < (3, 13) else 3  # units of a jump back, with its cache and a long argument
@@ -49,7 +49,7 @@ _RETURNS: Final = [opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST
 
 def hidden(function: F) -> F:
     """Let no frame of a function (no generator) show; gives the function."""
-    if _KNOWN:
+    if HIDES:
         assert isinstance(function, FunctionType) and not function.__code__.co_flags & _SUSPENDED
         function.__code__ = _hidden(function.__code__)
     return function

@@ -28,7 +28,7 @@ from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.pricing import COMPILER, MOST, CodeSize, compile_cost, evaluates, size_of, size_of_code
 from parakeet_py.llvm.entry import argument_sizes, first_gate
 from parakeet_py.llvm.entry.booked_time import booked
-from parakeet_py.llvm.entry.callable_type import install, make_slow
+from parakeet_py.llvm.entry.callable_type import install
 from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
 
@@ -52,7 +52,7 @@ GROWTH: Final = 4  # times the one before it, and still count in full
 
 completing = threading.Lock()  # held while a function gets its dispatcher, or its first gate
 _begun = time.perf_counter_ns(), time.process_time_ns()
-_first_gate: tuple[int, int] | None = None  # its table, and where calls enter; 0: there is none
+_begins_so: tuple[int, int, int] | None = None  # 0 for the table and where calls enter: there is no first gate
 _told = [0]  # classes without a size that gates know
 waiting = [0]  # calls of the process that gates would have taken
 
@@ -70,20 +70,20 @@ def gates_pay(calls: int = 1) -> bool:
     return now // MANY > before // MANY and time.process_time_ns() > OLD  # to ask for the time takes its time
 
 
-def prepare(instance: Any, for_ever: bool = False) -> None:
-    """Let an accelerated function begin; `for_ever`: with all calls in Python."""
-    global _first_gate
-    instance._left = BUDGET
-    if for_ever:
-        instance._left = 2**62
-        instance._largest = instance._largest_int = -1  # without a sign, nothing is larger
-    if _first_gate is None:
+def begins() -> tuple[int, int, int]:
+    """How accelerated functions begin: see `AcceleratedFunction`."""
+    global _begins_so
+    if _begins_so is None:
         entry = first_gate.address()
-        _first_gate = (argument_sizes.address(), entry) if entry else (0, 0)
+        _begins_so = (BUDGET, argument_sizes.address(), entry) if entry else (BUDGET, 0, 0)
         tell_classes()
-    instance._table, instance._entry = _first_gate
-    if not instance._entry and not for_ever:
-        make_slow(instance)  # where other code looks for it
+    return _begins_so
+
+
+def leave_to_python(instance: Any) -> None:
+    """Let an accelerated function leave all calls to Python, for ever."""
+    instance._left = 2**62
+    instance._largest = instance._largest_int = -1  # without a sign, nothing is larger
 
 
 def tell_classes() -> None:
@@ -127,6 +127,7 @@ class FirstCalls:
     budget : nanoseconds that calls could take at first
     gate : takes what it can, and has what is left instead
     largest : size of arguments up to which calls are taken
+    asked : how often more time has been asked for in vain
     calls, running : how many there have been, and are on the stack
     cheap : calls with larger arguments that have been found to cost little
     untimed : calls that were to pass untimed, the last time
@@ -135,6 +136,7 @@ class FirstCalls:
     """
 
     __slots__ = (
+        "asked",
         "budget",
         "calls",
         "cheap",
@@ -155,7 +157,7 @@ class FirstCalls:
         self.kept: object = None
         self.budget = BUDGET
         self.largest = SMALL
-        self.running = self.calls = self.cheap = self.untimed = self.typical = 0
+        self.running = self.calls = self.cheap = self.untimed = self.typical = self.asked = 0
         self.recursive = False
         self.size: CodeSize | None = None
         self.gate: PlainGate | None = None
@@ -186,6 +188,7 @@ class FirstCalls:
         """Is a call run here?"""
         left = self.left if self.gate is None else self.gate.left
         if left <= 0 and (more := self.more()) > 0:
+            self.asked = 0
             left += more
             if self.gate is None:
                 self.left = left
@@ -202,6 +205,9 @@ class FirstCalls:
         are asked for."""
         from parakeet_py.llvm.runtime.error_state import asks_for_errors
 
+        self.asked += 1
+        if self.asked & (self.asked - 1):  # to ask for the time takes its time
+            return 0
         passed, used = time.perf_counter_ns() - _begun[0], time.process_time_ns() - _begun[1]
         allowed = int(BUDGET * min(passed / max(used, 1), MOST_WAITING))
         ever = evaluates(self.function) or asks_for_errors()

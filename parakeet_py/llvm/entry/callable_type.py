@@ -159,6 +159,13 @@ _OF_FUNCTIONS = (
 )
 
 
+# What slots hold that are not set yet. Packages have thousands of functions, most of which never set these.
+_UNSET: Final[dict[str, Any]] = {
+    "_calls": None,  # what takes the first calls, once there are any
+    "_first": None,  # the first gate, if it asks for itself there
+    "_gates": (),
+    "_retired": (),
+}
 LATER: Final[Any] = object()  # stands for a `slow` that is not made yet
 
 
@@ -177,6 +184,9 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     function : the Python function; its name, docstring, annotations and attributes are taken over
     slow : called with the same arguments whenever no native entry takes the call; `function` by default. `LATER`: what
         `begin_with` has set makes it when it is asked for.
+    made_of : what its dispatcher is made of when that is first asked for
+    begins : nanoseconds that calls may take in Python before something is decided, the table of the first gate, and
+        where calls enter that; None: it is not known yet how calls begin
     """
 
     # What calls need is in slots: `functools.wraps` copies what is in `__dict__` to other functions.
@@ -199,16 +209,20 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     __signature__ = _Signature()
 
-    def __init__(self, function: Callable[..., Any], slow: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        slow: Callable[..., Any] | None = None,
+        made_of: Any = None,
+        begins: tuple[int, int, int] | None = None,
+    ) -> None:
         self._function = function
         if slow is not LATER:
             self._slow: Callable[..., Any] = function if slow is None else slow
         self._largest = self._largest_int = SMALL
-        self._complete: Any = None  # what `_dispatcher` is made of when it is first asked for
-        self._calls: Any = None  # what takes the first calls, once there are any
-        self._first: object = None  # the first gate, if it asks for itself there
-        self._gates: tuple[Gate, ...] = ()
-        self._retired: Sequence[object] = ()
+        self._complete: Any = made_of
+        if begins is not None:
+            self._left, self._table, self._entry = begins
         if type(function) is not types.FunctionType:
             functools.update_wrapper(self, function)
             return
@@ -256,7 +270,14 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    _calls: Any
+    _first: object
+    _gates: tuple[Gate, ...]
+    _retired: Sequence[object]
+
     def __getattr__(self, name: str) -> Any:
+        if name in _UNSET:
+            return _UNSET[name]
         if name in _OF_FUNCTIONS:
             return getattr(self.__wrapped__, name)
         if name == "_dispatcher" and self._complete is not None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from parakeet_py import accelerate, options
-from parakeet_py.call.dispatch.first_calls import prepare
+from parakeet_py.call.dispatch.first_calls import begins
 from parakeet_py.llvm.entry import first_gate, first_gate_code
 from parakeet_py.llvm.entry.argument_sizes import add_unsized
 from parakeet_py.llvm.entry.booked_time import booked
@@ -37,8 +37,7 @@ def behind(function: Callable[..., Any]) -> tuple[Any, list[Any]]:
         passed.append((args, kwargs))
         return "passed"
 
-    made = AcceleratedFunction(function, slow)
-    prepare(made)
+    made = AcceleratedFunction(function, slow, begins=begins())
     made._left = LEFT
     return made, passed
 
