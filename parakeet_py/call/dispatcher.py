@@ -130,13 +130,8 @@ class Dispatcher(Compiling):
     @hidden
     def refuse_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Let the function say what is wrong with the arguments of a call."""
-        with self.after_python():
-            gate = self.wrong.gate_for(args, kwargs)
-            if gate is not None and self.lock.acquire(blocking=False):
-                try:
-                    self.install_plain(gate)
-                finally:
-                    self.lock.release()
+        if self.wrong.are_many(args, kwargs):
+            self.leave_for_ever(args, kwargs)
         return self.function(*args, **kwargs)
 
     @hidden
@@ -426,6 +421,19 @@ class Dispatcher(Compiling):
                 finally:
                     self.lock.release()
                 self.refused.pass_by(normal)
+
+    def leave_for_ever(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Let a gate to Python take all calls with arguments of these classes, however large they are."""
+        with self.after_python():
+            from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
+
+            shape = Shape.of(args, kwargs, closely=False)
+            gate = None if shape is None else PlainGate(self.function, shape, FOR_EVER, FOR_EVER)
+            if gate is not None and self.lock.acquire(blocking=False):
+                try:
+                    self.install_plain(gate)
+                finally:
+                    self.lock.release()
 
     def open_form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Let a gate bring calls of this form into positional form; not now if another thread is compiling."""

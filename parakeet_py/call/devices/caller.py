@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +27,7 @@ class Dispatcher(Protocol):
     repeated : the calls on arrays of devices that may come again (`call_cache`)
     left : the calls that teams leave to the CPU
     recorded : the calls that are done from schedules (`recorded_calls`)
+    raw : a call in progress that was not made in positional form: that form, and its arguments and keywords
     """
 
     function: FunctionType
@@ -37,6 +38,7 @@ class Dispatcher(Protocol):
     repeated: Any
     left: Any
     recorded: Any
+    raw: Any
 
     @property
     def refused(self) -> Refusals: ...
@@ -58,5 +60,7 @@ class Dispatcher(Protocol):
     def evaluate(self, normal: tuple[Any, ...], signature: Signature, log: Sequence[tuple[Any, Any]] = ()) -> Any: ...
 
     def refuse(self, normal: tuple[Any, ...], signature: Signature | None, error: Exception) -> Any: ...
+
+    def leave_for_ever(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None: ...
 
     def tell_fallback(self, reason: str, signature: Signature | None) -> None: ...

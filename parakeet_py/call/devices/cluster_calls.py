@@ -34,6 +34,7 @@ from parakeet_py.call.devices import unknown_chunks
 from parakeet_py.call.devices.calls import without_procedures
 from parakeet_py.call.devices.python_answers import PythonAnswer, exchanged
 from parakeet_py.call.devices.stand_ins import is_of_unknown_extents, stand_ins
+from parakeet_py.call.dispatch.first_calls import gates_pay
 from parakeet_py.call.give_back import is_for_python, values_of
 from parakeet_py.call.interop.dask_tokens import token_of
 from parakeet_py.call.load import read_source
@@ -56,6 +57,7 @@ from parakeet_py.signature.results import (
 if TYPE_CHECKING:
     from parakeet_py.call.devices.caller import Dispatcher
 
+WAITING = 8  # such calls, after which a gate takes them
 SETTLED = 8  # calls with arguments of some classes that are refused as ones before, or compute nothing, and no others
 MANY = 1 << 30
 
@@ -94,6 +96,9 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
     strict, settled = dispatcher.config().strict, dispatcher.refused.on_dask
     classes = tuple(map(type, args))
     if settled.get(classes, 0) >= SETTLED and not strict and not computed:
+        settled[classes] += 1
+        if settled[classes] >= SETTLED + WAITING and gates_pay():
+            dispatcher.leave_for_ever(*(dispatcher.raw or (args, args, {}))[1:])
         return dispatcher.run_python(args)
     held = _with_held(dispatcher, args)
     unknown = [value for value in leaves_of(held) if class_is_of_dask(type(value)) and is_of_unknown_extents(value)]

@@ -52,7 +52,7 @@ GROWTH: Final = 4  # times the one before it, and still count in full
 
 completing = threading.Lock()  # held while a function gets its dispatcher, or its first gate
 _begun = time.perf_counter_ns(), time.process_time_ns()
-_begins_so: tuple[int, int, int] | None = None  # 0 for the table and where calls enter: there is no first gate
+_first_gate: tuple[int, int] | None = None  # its table, and where calls enter; 0: there is none
 _told = [0]  # classes without a size that gates know
 waiting = [0]  # calls of the process that gates would have taken
 
@@ -72,12 +72,13 @@ def gates_pay(calls: int = 1) -> bool:
 
 def begins() -> tuple[int, int, int]:
     """How accelerated functions begin: see `AcceleratedFunction`."""
-    global _begins_so
-    if _begins_so is None:
+    global _first_gate
+    if _first_gate is None:
         entry = first_gate.address()
-        _begins_so = (BUDGET, argument_sizes.address(), entry) if entry else (BUDGET, 0, 0)
+        _first_gate = (argument_sizes.address(), entry) if entry else (0, 0)
         tell_classes()
-    return _begins_so
+    table, entry = _first_gate
+    return BUDGET, table, entry
 
 
 def leave_to_python(instance: Any) -> None:

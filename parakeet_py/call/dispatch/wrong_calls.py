@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from parakeet_py.call.dispatch.first_calls import gates_pay
 from parakeet_py.signature.positional import takes_positions_only
-
-if TYPE_CHECKING:
-    from parakeet_py.llvm.entry.plain_gate import PlainGate
 
 ENOUGH: Final = 8  # calls of a form
 MAX_GATES: Final = 4  # of one function
@@ -54,17 +51,12 @@ class WrongCalls:
                 return True
         return given > len(parameters)
 
-    def gate_for(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PlainGate | None:
-        """A gate for calls like this one, if there have been enough of them."""
+    def are_many(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Have there been enough calls like this one, with it, that a gate should take them?"""
         form = len(args), tuple(kwargs)
         count = self.counts.get(form, 0) + 1
         if count > ENOUGH or (count == 1 and len(self.counts) == MAX_GATES):
-            return None
+            return False
         pays = count == ENOUGH and gates_pay()
         self.counts[form] = count if pays else min(count, ENOUGH - 1)
-        if not pays:
-            return None
-        from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
-
-        shape = Shape.of(args, kwargs, closely=False)
-        return None if shape is None else PlainGate(self.function, shape, FOR_EVER, FOR_EVER)
+        return pays

@@ -219,6 +219,11 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         self._function = function
         if slow is not LATER:
             self._slow: Callable[..., Any] = function if slow is None else slow
+        # These are set when there is something to set. (Annotations of the class would hide those of the function.)
+        self._calls: Any
+        self._first: object
+        self._gates: tuple[Gate, ...]
+        self._retired: Sequence[object]
         self._largest = self._largest_int = SMALL
         self._complete: Any = made_of
         if begins is not None:
@@ -269,11 +274,6 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
-
-    _calls: Any
-    _first: object
-    _gates: tuple[Gate, ...]
-    _retired: Sequence[object]
 
     def __getattr__(self, name: str) -> Any:
         if name in _UNSET:

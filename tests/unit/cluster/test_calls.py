@@ -747,3 +747,22 @@ def test_what_fails_first_raises_though_what_fails_later_is_known_before() -> No
     for place, error in ((7, IndexError), (1, KeyError)):
         with pytest.raises(error):
             compiled(in_chunks(V[:4], 2), in_chunks(np.array([0, place]), 1), 3)
+
+
+def test_a_gate_takes_calls_that_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    from parakeet_py.call.devices import cluster_calls
+    from parakeet_py.llvm.entry.callable_type import gates_of
+    from parakeet_py.llvm.entry.entry_kind import why_portable
+
+    monkeypatch.setattr(cluster_calls, "gates_pay", lambda: True)
+
+    @accelerate(when="now")
+    def tagged(x: Any, name: Any) -> Any:
+        return getattr(x, name, None)
+
+    x = in_chunks(V, 7)
+    for _ in range(cluster_calls.SETTLED + cluster_calls.WAITING + 4):
+        assert tagged(x, "units") is None and tagged(x, name="units") is None
+    assert why_portable() or sum(getattr(gate, "is_lasting", False) for gate in gates_of(tagged)) == 2
+    assert tagged(in_chunks(V, 50), "chunks") == ((50, 50),)
+    assert tagged(V, "shape") == (100,) and tagged(np.float64(2.5), "real") == 2.5
