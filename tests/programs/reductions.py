@@ -483,3 +483,28 @@ def complex_extrema(z):
 def dtype_behind_the_axis(x, kind):
     """The methods take a dtype there, where the functions take the array for the result."""
     return x.all(0, kind), x.any(0, kind, None, True)
+
+
+def _turned(*axes):
+    """A cube of float32 whose sums depend on the order in which they are taken."""
+    cube = np.random.default_rng(7).standard_normal((33, 33, 33)).astype("f4") * 1e6
+    return cube.transpose(axes)
+
+
+@program(
+    [(_turned(*axes),) for axes in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1))] + [(_turned(1, 2, 0)[::-1, ::2],)],
+    regrouped=64,
+)
+def sums_of_diagonals(x):
+    """NumPy takes the axes in the order of their steps, and a diagonal has the longer step of two axes."""
+    return np.trace(x), np.diagonal(x, 1, 0, 2).sum(-1), np.diagonal(x, -2, 2, 1).mean(0)
+
+
+@program(
+    [(_turned(0, 1, 2),), (_turned(2, 1, 0),), (_turned(1, 0, 2)[:, ::2],), (_turned(0, 1, 2).astype("c16"),)],
+    regrouped=64,
+)
+def sums_of_segments(x):
+    """Each begins with its first element, to which the sum of the others is added."""
+    places = [0, 3, 20, 7]
+    return np.add.reduceat(x[0, 0], places[:2]), np.add.reduceat(x, places[1:], 2), np.add.reduceat(x, places[:3], 0)

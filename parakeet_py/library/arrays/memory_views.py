@@ -130,6 +130,14 @@ def plane_axes(axis1, axis2, rank):
     return normalize_axis_tuple((axis1, axis2), rank)
 
 
+@static
+def diagonal_order(order):
+    """The axes from the slowest to the fastest, of diagonals along the last two axes of an array in that order: they
+    are as slow as the slower of these. Sums go through them so."""
+    last = len(order) - 2
+    return tuple(dict.fromkeys(min(axis, last) for axis in order))
+
+
 def diagonal_values(a, offset, axis1, axis2):
     """A new array of the diagonals, along a new last axis."""
     axes = plane_axes(axis1, axis2, a.ndim)
@@ -137,7 +145,16 @@ def diagonal_values(a, offset, axis1, axis2):
     must_be_int(offset)
     down, right = max(-offset, 0), max(offset, 0)
     count = max(min(a.shape[-2] - down, a.shape[-1] - right), 0)
-    return generate((*a.shape[:-2], count), lambda *i: load(a, *i[:-1], i[-1] + down, i[-1] + right))
+    if a.ndim == 2:
+        return generate((count,), lambda k: load(a, k + down, k + right))
+    shape, order = (*a.shape[:-2], count), diagonal_order(order_of(a))
+    places = inverse_axes(order)
+
+    def element(*turned):
+        place = [turned[at] for at in places]
+        return load(a, *place[:-1], place[-1] + down, place[-1] + right)
+
+    return permute(generate(tuple([shape[axis] for axis in order]), element), places)
 
 
 @static

@@ -105,6 +105,11 @@ def out_of_segment(ufunc):
     return f"index {{0}} out-of-bounds in {ufunc.__name__}.reduceat [0, {{1}})"
 
 
+@static
+def adds_inexact(ufunc, kind):
+    return ufunc is np.add and kind.kind in "fc"
+
+
 @method("ufunc.reduceat")
 def ufunc_reduceat(ufunc, array, /, indices, axis=0, dtype=None, out=None):
     a, places = as_array(array), as_array(indices)
@@ -132,9 +137,12 @@ def ufunc_reduceat(ufunc, array, /, indices, axis=0, dtype=None, out=None):
         last = extent
         if i + 1 < count:
             last = int(load(starts, i + 1))
-        if last > first + 1:  # of a single element NumPy computes nothing
-            total = reduce_ufunc(ufunc, a[(*before, slice(first, last))], along, dtype=kind)
-            made[(*before, i)] = total
+        if last > first + 1 and adds_inexact(ufunc, kind):  # the first element and, line by line, the sum of the others
+            lines = np.moveaxis(a[(*before, slice(first + 1, last))], along, -1)
+            rest = reduce_ufunc(ufunc, lines if a.ndim == 1 else copy(lines, "C"), a.ndim - 1, dtype=kind)
+            made[(*before, i)] = elementwise(lambda x, total: cast(x, kind) + total, a[(*before, first)], rest)
+        elif last > first + 1:  # of a single element NumPy computes nothing
+            made[(*before, i)] = reduce_ufunc(ufunc, a[(*before, slice(first, last))], along, dtype=kind)
         else:
             made[(*before, i)] = a[(*before, first)]
     return made if out is None else into(out, made)
