@@ -57,7 +57,6 @@ from parakeet_py.signature.results import (
 if TYPE_CHECKING:
     from parakeet_py.call.devices.caller import Dispatcher
 
-WAITING = 8  # such calls, after which a gate takes them
 SETTLED = 8  # calls with arguments of some classes that are refused as ones before, or compute nothing, and no others
 MANY = 1 << 30
 
@@ -96,8 +95,7 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
     strict, settled = dispatcher.config().strict, dispatcher.refused.on_dask
     classes = tuple(map(type, args))
     if settled.get(classes, 0) >= SETTLED and not strict and not computed:
-        settled[classes] += 1
-        if settled[classes] >= SETTLED + WAITING and gates_pay():
+        if gates_pay():
             dispatcher.leave_for_ever(*(dispatcher.raw or (args, args, {}))[1:])
         return dispatcher.run_python(args)
     held = _with_held(dispatcher, args)

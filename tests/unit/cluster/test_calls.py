@@ -761,8 +761,8 @@ def test_a_gate_takes_calls_that_python_does(monkeypatch: pytest.MonkeyPatch) ->
         return getattr(x, name, None)
 
     x = in_chunks(V, 7)
-    for _ in range(cluster_calls.SETTLED + cluster_calls.WAITING + 4):
+    for _ in range(cluster_calls.SETTLED + 4):
         assert tagged(x, "units") is None and tagged(x, name="units") is None
-    assert why_portable() or sum(getattr(gate, "is_lasting", False) for gate in gates_of(tagged)) == 2
+    assert why_portable() or any(getattr(gate, "is_lasting", False) for gate in gates_of(tagged))
     assert tagged(in_chunks(V, 50), "chunks") == ((50, 50),)
     assert tagged(V, "shape") == (100,) and tagged(np.float64(2.5), "real") == 2.5
