@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import json
+import re
 import shutil
 import sys
 import warnings
@@ -24,8 +26,20 @@ from typing import Any
 
 from tests.corpus import Case, Program, all_programs, assert_same, lot, outcome
 
-_PRODUCTS = {"linear_algebra": 8.0}
-"""Of topics with matrix products, which are loops in a library and NumPy's BLAS in Python: the least `sums`."""
+_KNOWN = {
+    "elementwise.extrema_of_zeros": "NumPy on AArch64 takes -0.0 to be below 0.0",
+    "stores.float_into_an_integer_element": "floats that an integer dtype does not hold",
+    "stores.filled_integers": "floats that an integer dtype does not hold",
+}
+"""Programs that differ on the other processor, as the documents say."""
+
+_PRODUCT = re.compile(r"^[^@\n]+ @=? |dot\(|matmul|inner\(|einsum", re.MULTILINE)
+
+
+def _sums(program: Program) -> float:
+    """The tolerance `sums`: matrix products are loops in a library and NumPy's BLAS in Python."""
+    has_products = isinstance(program.function, FunctionType) and _PRODUCT.search(inspect.getsource(program.function))
+    return max(program.sums, 8.0) if has_products else program.sums
 
 
 def _cases(program: Program) -> list[int]:
@@ -84,12 +98,12 @@ def check(folder: Path) -> int:
                 seen["left to Python"] += 1
                 continue
             try:
-                tolerances = {
-                    "ulp": program.ulp,
-                    "sums": max(program.sums, _PRODUCTS.get(program.name.partition(".")[0], 0)),
-                }
+                tolerances = {"ulp": program.ulp, "sums": _sums(program)}
                 assert_same(expected, actual, **tolerances, order=program.order, identity=False, attributes=False)
             except AssertionError as error:
+                if name in _KNOWN:
+                    seen["known to differ"] += 1
+                    continue
                 wrong += 1
                 seen["different"] += 1
                 print(f"{name}, case {number}: {error}", flush=True)
