@@ -26,6 +26,7 @@ from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
 from parakeet_py.call.pricing import BEGUN, MOST, SHARE, CodeSize, compile_cost, size_of, size_of_code
 from parakeet_py.llvm.entry.booked_time import booked
 from parakeet_py.llvm.entry.entry_kind import why_portable
+from parakeet_py.signature.device_classes import some_are_labelled
 from parakeet_py.signature.small_arguments import are_small, unsized
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class Account:
         from parakeet_py.llvm.entry.plain_gate import FOR_EVER, PlainGate, Shape
 
         values = (*args, *kwargs.values())
-        if not self.compiled:
+        if not self.compiled and not some_are_labelled(values):  # of which gates of any shape let all pass
             are_small(values, MOST)
             return self.gate_of(None, max(self.largest(), size), values)
         kind = kind_of(normal)

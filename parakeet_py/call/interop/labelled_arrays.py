@@ -80,13 +80,16 @@ def _are_alike(normal: Sequence[Any]) -> bool:
     first = labelled[0]
     if not all(type(one) is type(first) and isinstance(one.dtype, np.dtype) for one in labelled) or not first.dims:
         return False
-    if not all(one.dims == first.dims and one.coords.identical(first.coords) for one in labelled):
+    values = [one.variable.data for one in labelled]
+    dask = [class_is_of_dask(type(value)) for value in values]
+    if not all(of_dask or type(value) is np.ndarray for of_dask, value in zip(dask, values, strict=True)):
+        return False
+    if not any(dask) and sum(value.nbytes for value in values) < LARGE:
         return False
     if not all(one.shape == first.shape and 0 not in one.shape for one in labelled):
         return False
-    dask = [class_is_of_dask(type(one.data)) for one in labelled]
-    plain = all(of_dask or type(one.data) is np.ndarray for of_dask, one in zip(dask, labelled, strict=True))
-    return plain and (any(dask) or sum(one.nbytes for one in labelled) >= LARGE)
+    others = [one for one in labelled if one is not first]  # to compare labels takes longest
+    return all(one.dims == first.dims and one.coords.identical(first.coords) for one in others)
 
 
 def _is_elementwise(dispatcher: Dispatcher, held: tuple[Any, ...]) -> bool:
