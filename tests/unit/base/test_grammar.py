@@ -112,7 +112,7 @@ def test_every_field_of_the_irs_is_understood(kind: Any, module: Any) -> None:
     plain = {"str", "int", "bool", "int | None", "str | None", "Pos", "Any", "Type", "Scalar", "Failure", "WarpTile"}
     plain |= {"tuple[int, ...]", "tuple[str, ...]", "tuple[FailureSite, ...]", "frozenset[str]", "Function"}
     plain |= {"bool | int | float | complex", "tuple[Function, ...]", "dict[Var | Cell, frozenset[int]]"}
-    plain |= {"tuple[tuple[str, str], ...]"}
+    plain |= {"tuple[tuple[str, str], ...]", "tuple[Handler, ...]"}
     if kind is module.Function:
         return
     for name, shape in grammar._fields(kind).items():
