@@ -133,7 +133,10 @@ def _load_for(kind: dict[str, str], name: str) -> None:
 
 def name_of(target: Any) -> str:
     """What a function is called in the index."""
-    return f"{getattr(target, '__module__', None)}.{getattr(target, '__name__', None)}"
+    module = getattr(target, "__module__", None)
+    if module == "math.integer":  # where CPython 3.15 keeps `math.gcd` and its kin
+        module = "math"
+    return f"{module}.{getattr(target, '__name__', None)}"
 
 
 def function_for(target: Any) -> Callable[..., Any] | None:
