@@ -578,6 +578,7 @@ def f(x):
             r".*super.*",
             r"hasattr\(\) of an instance",
             r".*, which .* does in its own way",
+            r".*, which may drop an object whose __del__ runs then",
             r".* of one of several objects that may be the same",
             r".*object has no (attribute|method).*",
         ),
