@@ -134,21 +134,21 @@ int main(void)
     parakeet_float64_2d empty;
     parakeet_float64_0d one;
     parakeet_int16_2d sevens;
-    double total;
-    printf("%d %s\\n", scaled_1(0, &made, &total), scaled_last_message());
+    double total, steps;
+    printf("%d %s\\n", scaled_1(0, &made, &total, &steps), scaled_last_message());
     given.extents[0] = 1;
-    printf("%d %s\\n", scaled_1(&given, &made, &total), scaled_last_message());
+    printf("%d %s\\n", scaled_1(&given, &made, &total, &steps), scaled_last_message());
     given.extents[0] = 4;
     given.strides[0] = 24;
-    printf("%d %s\\n", scaled_1(&given, &made, &total), scaled_last_message());
+    printf("%d %s\\n", scaled_1(&given, &made, &total, &steps), scaled_last_message());
     given.strides[0] = 8;
     given.data = (double *)((char *)line + 4);
-    printf("%d %s\\n", scaled_1(&given, &made, &total), scaled_last_message());
+    printf("%d %s\\n", scaled_1(&given, &made, &total, &steps), scaled_last_message());
     given.data = line;
-    int code = scaled_1(&given, &made, &total);
+    int code = scaled_1(&given, &made, &total, &steps);
     printf("%d %s %s\\n", code, scaled_error_name(code), scaled_last_message());
     given.extents[0] = 8;
-    if (scaled_1(&given, &made, &total)) return 1;
+    if (scaled_1(&given, &made, &total, &steps)) return 1;
     printf("%g %g %d\\n", made.data[7], total, (int)made.source);
     scaled_free(made.owner);
     if (shared_1(9, &parts[0], &parts[1], &empty, &one, &sevens)) return 2;
@@ -198,7 +198,7 @@ def test_arguments_are_checked_and_memory_is_shared(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(ARGUMENTS)
     libraries = ("-L.", "-lscaled", "-lshared", "-Wl,-rpath,$ORIGIN")
     run("cc", "-std=c99", "-Wall", "-Werror", "main.c", *libraries, "-o", "main", cwd=tmp_path)
-    made, total = scaled(np.arange(1.0, 9))
+    made, total, _ = scaled(np.arange(1.0, 9))
     said = (
         "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n?,k),(k,m?)->(n?,m?) "
     )
