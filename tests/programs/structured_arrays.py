@@ -377,3 +377,15 @@ def row_as_an_object(p):
     for i in range(len(p)):
         total += p["a"][i] * i
     return total, row
+
+
+@program([(2,), (0,), (5,)], opaque=None, fell_back=None)
+def rows_that_leave_the_branch_of_their_array(n):
+    if n > 3:
+        return None
+    p = np.zeros(n + 1, dtype=[("x", "f8"), ("y", "f4", (2,))])
+    p["y"] = n
+    made = p.copy()
+    for row in made:
+        row["x"] = row["y"][1] + 1
+    return made, row, p["x"].sum() - made["x"].sum()

@@ -17,9 +17,7 @@ from parakeet_py import accelerate, options
 from tests.helpers import changed_dependencies
 
 # Results that no later process can use: opaque calls are done by objects of this process.
-UNCACHED = {
-    *("helper_array_default", "helper_closure_data", "module_instance"),
-}
+UNCACHED = {"helper_array_default", "helper_closure_data"}
 
 
 @pytest.fixture(scope="module")

@@ -171,4 +171,4 @@ def test_loops_that_may_ask_python() -> None:
         for seed in (1, 1, 2):
             for found, wanted in zip(drawn(seed, np.ones(40)), plain(seed, np.ones(40)), strict=True):
                 assert np.array_equal(found, wanted)
-        assert sum(count for _, count in drawn.explain(1, np.ones(40)).device.last_run.launches) < 5
+        assert sum(count for _, count in drawn.explain(1, np.ones(40)).device.last_run.launches) < 10  # not 40

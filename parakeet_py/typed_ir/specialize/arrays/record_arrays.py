@@ -13,7 +13,7 @@ known by the variable of the object, so that where paths meet the array is an ob
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from parakeet_py.signature.specs import ObjectSpec, Source
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
 from parakeet_py.typed_ir.specialize.compile_time_values import known_object
+from parakeet_py.typed_ir.specialize.forms import parts_of
 from parakeet_py.typed_ir.specialize.restarts import RecordsNeeded, RecordsOfPython
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -137,6 +138,20 @@ def places_of(s: Context, value: RecordV) -> ArrayV | None:
     assert isinstance(every, ArrayV)
     places = indexing.read(s, every, value.index)
     return places if isinstance(places, ArrayV) and places.rank == 1 else None
+
+
+def stay_inside(s: Context, values: Iterable[Value], outside: int) -> None:
+    """Refuse values with records of an array that Python has given in a block that they leave: any but the first
+    `outside` ones that are open."""
+    if not s.arguments.records:
+        return
+    staying = s.builder.scopes[:outside]
+    for value in values:
+        if isinstance(value, RecordV) and value.records.var in s.arguments.records:
+            home = s.builder.home.get(value.records.var)
+            if not any(home is scope for scope in staying):
+                raise as_object(s, value)
+        stay_inside(s, parts_of(value), outside)
 
 
 def need_unchanged(s: Context, value: RecordV) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.paths import guarded
 from parakeet_py.typed_ir.specialize.paths.sides import Side, joined
@@ -49,6 +50,7 @@ def _branch(
             s.learn(condition, holds)
             values = assigned_attributes.with_results(s, run(), len(before))
             settled = s.leaving(s.mergeable(values), roots)
+            record_arrays.stay_inside(s, settled, len(b.scopes) - 1)
             sides.append(Side(statements, settled, dict(b.equal), b.scopes[-1]))
     first = len(sides[0].values) - len(before)
     assigned_attributes.must_be_bound(s, sources, *(side.values[first:] for side in sides))

@@ -34,6 +34,7 @@ from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.desugar.managers import ByPython
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block
 from parakeet_py.typed_ir.specialize.paths.sides import Side, joined
 from parakeet_py.typed_ir.specialize.restarts import HandlerOfPython
@@ -140,6 +141,7 @@ class Guard:
         b = s.builder
         self.is_open(s)
         values = s.leaving(s.mergeable(values), self.roots)
+        record_arrays.stay_inside(s, values, len(b.scopes) - len(self.opened))
         b.fields = {source: b.fields[source] for source in self.sources if source in b.fields}
         found: list[Value] = [py(0), *[UnboundV()] * self.keeps, *values]
         for one in reversed(self.opened):

@@ -359,6 +359,7 @@ def _fixed_point(
                 first, *results = results
                 stop = (ir.Const(True, PYBOOL) if isinstance(first, NeverV) else s.truth(first),)
             results = s.leaving(s.mergeable(results), before)
+            record_arrays.stay_inside(s, results, len(s.builder.scopes) - 1)
             assigned_attributes.must_be_bound(s, sources, fields_before, results[len(op.params) :])
             if s.shadows.made:
                 leaving = (root for result in results for root in roots_of(result) if root > before)
