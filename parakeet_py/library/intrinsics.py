@@ -284,8 +284,8 @@ def unsupported(reason: Any) -> NoReturn:
     _intrinsic("unsupported")
 
 
-def ufunc_call(ufunc: Any, *args: Any, dtype: Any = None, out: Any = None, where: Any = None) -> Any:
-    """Call a known ufunc with NumPy's type resolution."""
+def ufunc_call(ufunc: Any, *args: Any, dtype: Any = None, out: Any = None, where: Any = None, prim: Any = None) -> Any:
+    """Call a known ufunc with NumPy's type resolution; `prim`: the primitive that it computes instead of its own."""
     _intrinsic("ufunc_call")
 
 

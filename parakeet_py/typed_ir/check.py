@@ -73,7 +73,7 @@ def _domain(name: str) -> frozenset[str]:
         return _INEXACT
     if name in ir.DIVISION:
         return frozenset({*INTEGERS, *FLOATS})
-    if name in ("complex", "power"):
+    if name in ("complex", "power") or name in ir.BOUNDED:
         return frozenset({"float32", "float64"})
     if name in ir.FLOAT_TESTS or name in ir.FLOAT_BINARY:
         return frozenset(FLOATS)

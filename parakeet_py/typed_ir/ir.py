@@ -115,6 +115,8 @@ BITS = frozenset({"and", "or", "xor", "not", "shl", "shr"})  # not: logical for 
 MUL_HIGH = "mul_high"  # uint64 only: the upper half of the 128 bits of a product
 COMPARE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # give bool; complex: eq, ne only
 EXTREMA = frozenset({"minimum", "maximum", "fmin", "fmax"})  # minimum/maximum propagate NaN, fmin/fmax ignore it
+# float32, float64 only: maximum and minimum that give the second of two zeros of both signs on every processor
+BOUNDED = frozenset({"at_least", "at_most"})
 _ELEMENTARY_UNARY = frozenset(
     {
         *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt"),
@@ -148,6 +150,7 @@ PRIMS = (
     | BITS
     | COMPARE
     | EXTREMA
+    | BOUNDED
     | FLOAT_UNARY
     | FLOAT_TESTS
     | FLOAT_BINARY

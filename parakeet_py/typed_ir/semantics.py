@@ -126,6 +126,8 @@ _FLOAT: dict[str, Callable[..., Any]] = {
     "maximum": np.maximum,
     "fmin": np.fmin,
     "fmax": np.fmax,
+    "at_least": lambda x, y: y if x == y else np.maximum(x, y),
+    "at_most": lambda x, y: y if x == y else np.minimum(x, y),
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,

@@ -161,7 +161,8 @@ def clipped(a, low, high, out):
     kind = result_kind(dtype_of(a), kind_of(low), kind_of(high))
     if keeps_zeros(low, high, kind):
         a = a if dtype_of(a) == kind else cast(a, kind)
-        return ufunc_call(np.minimum, high, ufunc_call(np.maximum, low, a), out=out)
+        bounded = ufunc_call(np.maximum, low, a, prim="at_least")
+        return ufunc_call(np.minimum, high, bounded, out=out, prim="at_most")
     return ufunc_call(clip_ufunc, a, low, high, out=out)
 
 

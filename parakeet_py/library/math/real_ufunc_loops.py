@@ -264,10 +264,18 @@ def frexp(x):
     return cast(prim("select", plain, fraction, value), dtype_of(x)), exponent
 
 
+@static
+def compares_zeros(kind):
+    """Whether there are processors on which NumPy's `minimum` takes -0.0 to be below 0.0; its `clip` never does."""
+    return kind.kind == "f" and kind.itemsize > 2
+
+
 @scalar_function_of(clip_ufunc)
 def clip(x, low, high):
     if dtype_of(x).kind == "c":
         return complex_clip(x, low, high)
+    if compares_zeros(dtype_of(x)):
+        return prim("at_most", prim("at_least", x, low), high)
     return np.minimum(np.maximum(x, low), high)
 
 

@@ -1,14 +1,15 @@
-"""Conversions between dtypes, with the values of `ndarray.astype` on x86.
+"""Conversions between dtypes, with the values of `ndarray.astype`.
 
 C leaves out-of-range conversions of floats to integers undefined and LLVM makes them poison; NumPy gives what the
-machine's `cvtt` instructions give. Those values are spelled out here: out of range and NaN is the lowest int32 or
-int64; narrower integers are cut from an int32, uint32 from an int64, and uint64 takes its upper half from a shifted
-conversion.
+machine's instructions give. Those values are spelled out here, for x86's `cvtt`: out of range and NaN is the lowest
+int32 or int64; narrower integers are cut from an int32, uint32 from an int64, and uint64 takes its upper half from a
+shifted conversion. (For AArch64: `codegen.aarch64`.)
 """
 
 from __future__ import annotations
 
 from parakeet_py.base.types import is_complex, is_float, is_unsigned, itemsize, real_dtype
+from parakeet_py.llvm.codegen import aarch64
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
 
 _INFINITE = 65521  # as a float16
@@ -94,6 +95,8 @@ def _double_to_half(f: FunctionText, value: str) -> str:
 def _float_to_integer(f: FunctionText, value: str, kind: str, target: str) -> str:
     if kind == "half":
         value, kind = f.value(f"fpext half {value} to float"), "float"
+    if f.module.host.aarch64:
+        return aarch64.to_integer(f, value, kind, target)
     if target == "uint64":
         half_range = float_literal(2.0**63, kind)
         upper = f.binary("fcmp oge", kind, value, half_range)

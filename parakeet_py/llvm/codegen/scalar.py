@@ -6,8 +6,9 @@ or the statement allows more. Half precision computes in single precision and ro
 basic operations that is the same as rounding once.
 
 `minimum` and `maximum` give NaN when an argument is NaN, and their second argument when both are equal (two zeros of
-different sign), as NumPy's do (the first one in half precision). Accumulating ones (`reassoc`) need not care
-about the sign of zeros, and these two not about NaN (see `imp/lower/extrema.py`).
+different sign), as NumPy's do (the first one in half precision); on AArch64 -0.0 is below 0.0 (`codegen.aarch64`), but
+not for `at_least` and `at_most`. Accumulating ones (`reassoc`) need not care about the sign of zeros, and `minimum` and
+`maximum` not about NaN (see `imp/lower/extrema.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from parakeet_py.base.types import is_complex, is_float, is_unsigned, same_bits
-from parakeet_py.llvm.codegen import complex, division
+from parakeet_py.llvm.codegen import aarch64, complex, division
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, Value, float_literal, is_literal
 from parakeet_py.llvm.math import functions
 from parakeet_py.typed_ir.ir import EXTREMA, ROUNDED
@@ -224,7 +225,11 @@ def _float(f: FunctionText, name: str, dtype: str, arguments: list[str], reassoc
         case "signbit":
             integer = _BITS[kind]
             return f.binary("icmp slt", integer, f.value(f"bitcast {kind} {first} to {integer}"), "0")
+        case "at_least" | "at_most":
+            return _extremum(f, "maximum" if name == "at_least" else "minimum", kind, first, arguments[1], "t")
         case "minimum" | "maximum" | "fmin" | "fmax":
+            if f.module.host.aarch64:
+                return aarch64.extremum(f, name, kind, first, arguments[1])
             if reassoc and name in ("fmin", "fmax"):
                 function = f"llvm.{'minimum' if name == 'fmin' else 'maximum'}num.f{64 if kind == 'double' else 32}"
                 declared = f.module.declare(kind, function, f"{kind}, {kind}", "")

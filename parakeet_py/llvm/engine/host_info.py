@@ -28,6 +28,11 @@ class HostInfo(NamedTuple):
         return self.triple.startswith("nvptx")
 
     @property
+    def aarch64(self) -> bool:
+        """Whether this is an AArch64 processor, which macOS calls arm64."""
+        return self.triple.startswith(("aarch64", "arm64"))
+
+    @property
     def fma(self) -> bool:
         """Whether a product and a sum with one rounding are an instruction of this CPU."""
-        return "+fma" in self.features.split(",") or self.triple.startswith(("aarch64", "arm64"))
+        return self.aarch64 or "+fma" in self.features.split(",")

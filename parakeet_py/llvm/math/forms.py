@@ -29,7 +29,7 @@ _UNLIKELY = '!{!"branch_weights", i32 1, i32 1048575}'
 
 def supported(host: HostInfo) -> bool:
     """Whether the kernels run well here: they are built on fused multiply-add."""
-    return "+fma" in host.features.split(",") or host.triple.startswith(("aarch64", "arm64"))
+    return host.fma
 
 
 def lane_counts(host: HostInfo, dtype: str) -> tuple[int, ...]:

@@ -9,7 +9,9 @@ places to take a function from:
   that is never inlined, because the vectorizer has to see the call;
 - the C library, one element at a time.
 
-libmvec comes first, except for functions where its error is larger or its time longer (`_BETTER_OWN`). A GPU
+libmvec comes first, except for functions where its error is larger or its time longer (`_BETTER_OWN`). On AArch64 many
+of its functions of -0.0 are 0.0, by a sum of both zeros; those that are a zero of the same sign (`_KEEPS_ZERO`) are
+called by functions of ours that put this right. A GPU
 has none of the three: `vector_math_inline` defines what is called in the module itself, and gamma for CPUs too.
 """
 
@@ -31,6 +33,9 @@ _BETTER_OWN = {
     "float32": frozenset({"exp", "log", "erf", "pow", "hypot"}),
 }
 _BETTER_INLINE = frozenset({"gamma"})  # glibc's errors reach 6 units, and it takes three times as long
+_KEEPS_ZERO = frozenset(
+    {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "cbrt", "erf"}
+)
 _SUFFIX = {"float": "f32", "double": "f64"}
 _ISA = {128: "b", 256: "d", 512: "e"}  # letters of the x86-64 vector ABI
 
@@ -58,7 +63,8 @@ def call(f: FunctionText, name: str, dtype: str, arguments: list[str]) -> str:
         function = f"@{own_symbol(name, dtype)}"
     elif variant is not None:
         lanes = module.host.vector_bits // (8 * itemsize(dtype))
-        mapping = _define_variants(module, symbol, variant, kind, lanes, arity)
+        keeps_zero = module.host.aarch64 and name in _KEEPS_ZERO
+        mapping = _define_variants(module, symbol, variant, kind, lanes, arity, keeps_zero)
         function = f"@pk.{symbol}"
     else:
         function = module.declare(kind, symbol, ", ".join([kind] * arity), PURE)
@@ -188,15 +194,19 @@ def _vector_symbol(module: ModuleText, name: str, symbol: str, dtype: str, arity
     if name not in _VECTOR:
         return None
     bits = module.host.vector_bits
-    isa = "n" if module.host.triple.startswith("aarch64") else _ISA[bits]
+    isa = "n" if module.host.aarch64 else _ISA[bits]
     variant = f"_ZGV{isa}N{bits // (8 * itemsize(dtype))}{'v' * arity}_{symbol}"
     return variant if resolve(variant) else None
 
 
-def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, lanes: int, arity: int) -> str:
+def _define_variants(
+    module: ModuleText, symbol: str, variant: str, kind: str, lanes: int, arity: int, keeps_zero: bool
+) -> str:
     """Define the scalar form of a vector function (and for floats the half-width form, used in loops that also have
-    doubles) and give the value of the attribute that names the vector forms."""
-    mapping = f"_ZGV_LLVM_N{lanes}{'v' * arity}_pk.{symbol}({variant})"
+    doubles) and give the value of the attribute that names the vector forms. Where a zero is to be kept, which the
+    function may not do, the full-width form is defined, too."""
+    full = f"pk.{symbol}.{lanes}" if keeps_zero else variant
+    mapping = f"_ZGV_LLVM_N{lanes}{'v' * arity}_pk.{symbol}({full})"
     half = f"pk.{symbol}.{lanes // 2}"
     if kind == "float":
         mapping += f",_ZGV_LLVM_N{lanes // 2}{'v' * arity}_pk.{symbol}({half})"
@@ -211,6 +221,8 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
     def define(name: str, given: str, narrow: str, widen: str, take: str) -> None:
         lines = [widen.replace("$", argument) for argument in names]
         wide = ", ".join(f"{vector} {argument}.w" for argument in names)
+        if keeps_zero:
+            take = take.replace("%r", "%kept")
         parameters = ", ".join(f"{given} {argument}" for argument in names)
         module.functions.append(
             "\n".join(
@@ -219,6 +231,7 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
                     f"define weak dso_local {given} @{name}({parameters}) {group} {{",
                     *lines,
                     f"  %r = call {vector} @{variant}({wide})",
+                    *(_kept(vector, lanes) if keeps_zero else ()),
                     f"  %s = {take}",
                     f"  ret {narrow} %s",
                     "}",
@@ -234,6 +247,9 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
         f"  $.w = shufflevector {vector} $.v, {vector} poison, <{lanes} x i32> zeroinitializer",
         f"extractelement {vector} %r, i64 0",
     )
+    if keeps_zero:
+        define(full, vector, vector, f"  $.w = bitcast {vector} $ to {vector}", f"bitcast {vector} %r to {vector}")
+        module.keep(full)
     if kind == "float":
         narrow = f"<{lanes // 2} x {kind}>"
         twice = ", ".join(f"i32 {lane % (lanes // 2)}" for lane in range(lanes))
@@ -247,6 +263,14 @@ def _define_variants(module: ModuleText, symbol: str, variant: str, kind: str, l
         )
         module.keep(half)
     return mapping
+
+
+def _kept(vector: str, lanes: int) -> tuple[str, ...]:
+    """The result %kept: %r, but the argument %x.w where that is a zero."""
+    return (
+        f"  %zero = fcmp oeq {vector} %x.w, zeroinitializer",
+        f"  %kept = select <{lanes} x i1> %zero, {vector} %x.w, {vector} %r",
+    )
 
 
 # Of two zeros the second, as C does; NumPy's own function for half precision gives the first before 2.5.

@@ -26,6 +26,7 @@ from parakeet_py.typed_ir.ir import Cast, Load, Operand, Prim, Var
 EXACT = frozenset(
     (
         *("add", "sub", "mul", "div", "neg", "abs", "sqrt", "minimum", "maximum", "select"),
+        *("at_least", "at_most"),
         *("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not"),
     )
 )

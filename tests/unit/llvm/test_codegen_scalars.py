@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import binding
 
 from parakeet_py.base.types import COMPLEX, DTYPES, FLOATS, INTEGERS, Array, Scalar
+from parakeet_py.export.targets import TARGETS
 from parakeet_py.imp import ir
+from parakeet_py.llvm.codegen.module import generate
 from parakeet_py.typed_ir.ir import Prim, Var
-from parakeet_py.typed_ir.semantics import OVERFLOW
+from parakeet_py.typed_ir.semantics import OVERFLOW, evaluate
 from tests.helpers.native_functions import INT, POS, Failed, Native, block, const, elementwise, function, let
 
 SPECIAL = (
@@ -112,6 +115,34 @@ def test_arithmetic(name: str, dtype: str) -> None:
         wanted = BINARY[name](left, right)
     # which zero fmin and fmax give depends on how NumPy's loop was entered
     assert_same(run(name, [dtype, dtype], dtype, left, right), wanted, signs=name not in ("fmin", "fmax"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bounds_are_the_second_of_two_zeros(dtype: str) -> None:
+    """On every processor, as NumPy's `clip`; `minimum` and `maximum` may order them."""
+    left, right = pairs(dtype)
+    for name, ufunc in (("at_least", np.maximum), ("at_most", np.minimum)):
+        wanted = np.where(left == right, right, ufunc(left, right))
+        assert_same(run(name, [dtype, dtype], dtype, left, right), wanted)
+        assert_same(np.array([evaluate(name, [x, y]) for x, y in zip(left, right, strict=True)], dtype), wanted)
+
+
+def test_text_for_aarch64() -> None:
+    """There the processor's own instructions are NumPy's; what they give is compared where the tests run on one."""
+    host = TARGETS["aarch64"].host()
+    for name, source, target, called in (
+        ("minimum", "float32", "float32", "llvm.minimum.f32"),
+        ("fmax", "float64", "float64", "llvm.maximumnum.f64"),
+        ("cast", "float64", "uint8", "llvm.fptoui.sat.i32.f64"),
+        ("cast", "float16", "int64", "llvm.fptosi.sat.i64.f32"),
+    ):
+        text = generate(elementwise(name, [source] * (1 if name == "cast" else 2), target), host).text
+        assert f"@{called}(" in text and "fcmp" not in text
+        binding.parse_assembly(text).verify()
+    text = generate(elementwise("maximum", ["float16"] * 2, "float16"), host).text
+    assert "llvm.maximum" not in text and "fcmp oge" in text
+    text = generate(elementwise("at_most", ["float32"] * 2, "float32"), host).text
+    assert "llvm.minimum" not in text and "fcmp olt" in text
 
 
 @pytest.mark.parametrize("kind", ["vector", "serial"])

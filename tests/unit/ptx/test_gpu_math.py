@@ -252,7 +252,8 @@ def test_any_bits(dtype: str) -> None:
 
 # ---- PTX -------------------------------------------------------------------------------------------------------------
 
-TWO = ir.FLOAT_BINARY | ir.COMPARE | ir.EXTREMA | ir.DIVISION | {"add", "sub", "mul", "and", "or", "xor", "shl", "shr"}
+TWO = ir.FLOAT_BINARY | ir.COMPARE | ir.EXTREMA | ir.BOUNDED | ir.DIVISION
+TWO |= {"add", "sub", "mul", "and", "or", "xor", "shl", "shr"}
 TWO |= {ir.MUL_HIGH, "complex", "add_checked", "sub_checked", "mul_checked"}
 OF_COMPLEX = ir.ARITHMETIC | ir.COMPLEX_PARTS | {"div", "eq", "ne", "isnan", "isinf", "isfinite", "select"}
 OF_COMPLEX -= {"complex"}
@@ -266,7 +267,7 @@ def applies(name: str, dtype: str) -> bool:
         return dtype == "uint64"
     if is_complex(dtype):
         return name in OF_COMPLEX
-    if name == "complex":
+    if name == "complex" or name in ir.BOUNDED:
         return dtype in PARTS
     if name in ir.CHECKED:
         return dtype == "int64"
@@ -422,6 +423,7 @@ def same_bits(found: Any, wanted: Any) -> None:
 
 
 EXACTLY = ir.ARITHMETIC | ir.DIVISION | ir.BITS | ir.COMPARE | ir.EXTREMA | ir.FLOAT_TESTS | ir.COMPLEX_PARTS
+EXACTLY |= ir.BOUNDED
 EXACTLY |= {"sqrt", "floor", "ceil", "trunc", "rint", "copysign", "nextafter"}
 
 

@@ -318,6 +318,8 @@ _RULES: dict[str, Rule] = {
     "gt": _comparison("gt", False),
     "minimum": _extremum("minimum"),
     "maximum": _extremum("maximum"),
+    "at_least": _extremum("at_least"),
+    "at_most": _extremum("at_most"),
     "select": _select,
 }
 

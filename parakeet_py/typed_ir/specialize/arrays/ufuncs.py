@@ -74,10 +74,12 @@ def call_ufunc(
     where: Value | None = None,
     casting: Any = "same_kind",
     operator: bool = False,
+    prim: str | None = None,
 ) -> Value:
     """`ufunc(*args)` with NumPy's type resolution; several results come as a tuple.
 
-    `operator` says that it is Python's operator that calls it, for which NumPy has rules of its own.
+    `operator` says that it is Python's operator that calls it, for which NumPy has rules of its own; `prim`, that this
+    primitive is computed instead of the ufunc's.
     """
     if len(args) == 2:
         args = [long_ints.beside(args[0], args[1]), long_ints.beside(args[1], args[0])]
@@ -117,7 +119,7 @@ def call_ufunc(
     if where is not None and not isinstance(out, ArrayV):
         raise s.hand_back("where= without out=")
     targets = [_output(s, target) for target in given]
-    function = exact_loop(s, ufunc, values, targets, names, operator)
+    function = _computing(s, prim, outputs) if prim else exact_loop(s, ufunc, values, targets, names, operator)
     if function is not None and ufunc is np.power and operator and names[0] not in ("float32", "float64"):
         function = powers.chosen(
             s, function, values[0], values[1], lambda one: _quick_power(s, one, values[0], names[0])
@@ -152,6 +154,10 @@ def call_ufunc(
         return targets[0] if len(targets) == 1 else TupleV(tuple(targets))
     results = elementwise(s, body, values)
     return results[0] if len(results) == 1 else TupleV(tuple(results))
+
+
+def _computing(s: Context, prim: str, outputs: Sequence[Scalar]) -> Loop:
+    return lambda operands: [s.builder.prim(prim, *operands, type=outputs[0])]
 
 
 def _quick_power(s: Context, ufunc: np.ufunc, base: Value, dtype: str) -> Loop:

@@ -422,12 +422,14 @@ def _ufunc_call(
     dtype: Value | None = None,
     out: Value | None = None,
     where: Value | None = None,
+    prim: Value | None = None,
 ) -> Value:
     loop = s.static(ufunc, "a ufunc")
     chosen = None if dtype is None or is_none(dtype) else dtype_name(s, dtype)
     target = None if out is None or is_none(out) else out
     mask = None if where is None or is_none(where) or where == lift(True) else where
-    return call_ufunc(s, loop, args, out=target, dtype=chosen, where=mask)
+    own = None if prim is None else s.static(prim, "a primitive")
+    return call_ufunc(s, loop, args, out=target, dtype=chosen, where=mask, prim=own)
 
 
 @handles(words.index_check)
