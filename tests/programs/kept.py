@@ -1097,3 +1097,25 @@ def what_nested_functions_are_made_of(x):
         return y * x
 
     return [cell.cell_contents for cell in scaled.__closure__], scaled.__code__.co_varnames, scaled(2.0), z.size
+
+
+def _one_of(a, b, chosen):
+    return chosen is a, chosen is b
+
+
+@program([([1, 2], [3, 4], 0), ([1, 2], [3, 4], 1), ([1, 2], [3, 4], 5)], opaque=None, fell_back=None)
+def lists_chosen_by_path(a, b, n):
+    """Of two arguments; the very lists, for those who ask and for those who are given one."""
+    first = a if n else b
+    last = a
+    for i in range(3):
+        if i == n:
+            last = b
+    return _one_of(a, b, first), _one_of(a, b, last), _one_of(a, b, n or a)
+
+
+@program([([1, 2], [3, 4], 0), ([1, 2], [3, 4], 1)], opaque=None, fell_back=None, mutates=(0, 1))
+def lists_chosen_by_path_and_changed(a, b, n):
+    chosen = a if n else b
+    chosen.append(5)
+    return sum(a), sum(b), chosen

@@ -141,6 +141,8 @@ def need_whole(s: Context, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
     if id(value) in s.arguments.lists:
         s.facts.restart(WholeList(s.arguments.place(s.arguments.lists[id(value)][1])))
+    for one in s.arguments.chosen.get(id(value), (None, ()))[1]:
+        need_whole(s, one)
     if s.arguments.list_roots and form_of(value).type is list:
         for root in roots_of(value) & s.arguments.list_roots.keys():
             s.facts.restart(WholeList(s.arguments.place(s.arguments.list_roots[root])))

@@ -148,6 +148,8 @@ def assert_true(s: Context, condition: ssa.Operand, message: ssa.Block | None) -
     text: tuple[str, tuple[ir.Operand, ...]] = ("", ())
     if message is not None:
         found = s.run(message)[0]
+        if not (is_text(found) or s.frame.namespace.trusted):  # the exception holds the very object
+            raise s.unsupported(f"a message made of {s.describe(found)}")
         text = message_of(s, found)
     s.check(truth, "AssertionError", *text)
 

@@ -99,6 +99,7 @@ class Arguments:
         self.unusual_arrays: set[ir.Var] = set()  # parameters: subclasses, odd dtypes, unaligned...
         self.has_unaligned = False  # arrays among the parameters
         self.records: dict[ir.Var, tuple[int, dict[str, ArrayV]]] = {}  # that Python has given: ranks and columns
+        self.chosen: dict[int, tuple[Value, tuple[Value, ...]]] = {}  # lists that are one of several, by `id`
         self.list_roots: dict[int, int] = {}  # the memory of long lists that are parameters
         self.lists: dict[int, tuple[Value, int]] = {}  # lists in parameters, by `id`
         self.param_roots: frozenset[int] = frozenset()  # the memory of all array parameters

@@ -39,6 +39,8 @@ def themselves(s: Context, value: Value) -> Value:
     """What an operation that may keep or change its operands is given: lists that are arguments, wherever they stand in
     it, as the very objects. Those within arguments or held by them, and those that Python has given, start the function
     again, as objects."""
+    if id(value) in s.arguments.chosen:
+        s.need_whole(value)
     if id(value) in s.arguments.lists:
         index = s.arguments.lists[id(value)][1]
         if _is_argument(s, value, index):

@@ -22,7 +22,7 @@ from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists
 from parakeet_py.typed_ir.specialize.paths import generators, iterator_consumption, join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.iterables import counted, lazy_source, range_length, static_items
-from parakeet_py.typed_ir.specialize.paths.sides import object_of, same_objects
+from parakeet_py.typed_ir.specialize.paths.sides import note_choice, object_of, same_objects
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     EitherT,
@@ -79,6 +79,7 @@ def _loop_values(
             and leaves[place : place + 1] == (params[place],)
         ):
             values[position] = init  # see `_constants`
+        note_choice(s, values[position], (init,))
         place += len(types_of(template))
     return same_objects(values, _carried_objects(inits, templates, params, results))
 
@@ -333,7 +334,10 @@ def _fixed_point(
         ) -> list[Value]:
             """Bind the params; the attributes among them."""
             for position, (var, (own, template)) in enumerate(zip(op.params, values, strict=False)):
-                s.bind(var, constants.get(position) or join.value_of(s, template, list(own)))
+                held_now = constants.get(position) or join.value_of(s, template, list(own))
+                if position < len(inits):
+                    note_choice(s, held_now, (inits[position],))
+                s.bind(var, held_now)
             held = [join.value_of(s, template, list(own)) for own, template in values[len(op.params) :]]
             assigned_attributes.take(s, held)
             return held
