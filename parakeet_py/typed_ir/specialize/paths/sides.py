@@ -70,8 +70,8 @@ def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[
 
 
 def note_choice(s: Context, value: Value, of: Sequence[Value]) -> None:
-    """Remember that lists in a value are some of those in others. Where more than their items counts, those of arguments
-    are objects (`inputs.need_whole`)."""
+    """Remember that lists in a value are some of those in others. Where more than items counts, those of arguments are
+    objects (`inputs.need_whole`)."""
     if not s.arguments.lists:
         return
     known = s.arguments.lists, s.arguments.chosen
