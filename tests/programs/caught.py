@@ -893,3 +893,13 @@ def handled_around_a_manager(x, i):
     with Noting(seen):
         y += 1.0
     return y, seen
+
+
+@program([(arr("f8", 4), 2), (arr("f8", 4), 7)], opaque=None, fell_back=None)
+def handled_no_more_behind_the_handler(x, i):
+    """What follows where only the handler comes to its end."""
+    try:
+        return x[i], ""
+    except IndexError:
+        seen = handled()
+    return seen, handled()

@@ -154,7 +154,8 @@ class Writer(Nodes):
 
     def block(self, block: Block) -> list[ast.stmt]:
         before, around, made = self.where, self.handler, []
-        for handler, lets in itertools.groupby(block.statements, self.handler_of):
+        # What is made for control flow, and what follows a handler, is where the block is.
+        for handler, lets in itertools.groupby(block.statements, lambda let: _handler(let.pos) or around):
             self.handler = handler
             inner = self.statements(lets)
             made += inner if handler is around else self.handling(handler, inner)
@@ -172,10 +173,6 @@ class Writer(Nodes):
             made += self.under(states[len(outer) :], inner)
         self.states = outer
         return made
-
-    def handler_of(self, let: Let) -> ssa.Handler | None:
-        """The handler in which a statement is; what is made for control flow is where the statement around it is."""
-        return _handler(let.pos) or self.handler
 
     def handling(self, handler: ssa.Handler | None, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements of a handler, in one of Python's."""
