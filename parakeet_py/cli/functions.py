@@ -35,13 +35,15 @@ def explain(
             raise fail(f"the {stage} stage needs argument types: give --args")
         typer.echo(function.untyped_ir())
         return
+    from parakeet_py import options
     from parakeet_py.base.errors import ParakeetError
 
     arguments, named = _evaluate(args, function)
     try:
         if call:
-            for _ in range(2):  # the first call shows what is handed back, the second is compiled
-                function(*arguments, **named)
+            with options(when="now"):
+                for _ in range(2):  # the first call shows what is handed back, the second is compiled
+                    function(*arguments, **named)
         show_stage = function.explain if stage is None else getattr(function, stages[stage])
         shown = show_stage(*arguments, **named)
     except (ParakeetError, TypeError) as error:
