@@ -109,7 +109,9 @@ def export(
     for path in made.files:
         typer.echo(f"written: {path}")
     if made.library is None:
-        typer.secho(f"there is no C compiler here, so nothing is linked; with one, in {out}:", err=True, fg="yellow")
+        which = " for aarch64" if cpu == "aarch64" else ""
+        said = f"there is no C compiler{which} here, so nothing is linked; with one, in {out}:"
+        typer.secho(said, err=True, fg="yellow")
         typer.echo(made.command)
 
 

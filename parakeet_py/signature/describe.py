@@ -6,6 +6,7 @@ from parakeet_py.signature.specs import (
     ArraySpec,
     FunctionSpec,
     ListSpec,
+    NoneSpec,
     ObjectSpec,
     RecordsSpec,
     ScalarSpec,
@@ -54,4 +55,5 @@ def describe_spec(spec: Spec) -> str:
             return f"{kind.__qualname__} of records of {', '.join(names)}"
         case ObjectSpec(kind, _, unit):
             return kind.__qualname__ + (f" of {unit}" if unit else "")
-    return str(spec)
+        case NoneSpec():
+            return "None"

@@ -73,7 +73,9 @@ class _Reserved:
     that might be needed, so there may be more of it than the machine has."""
 
     def __init__(self, size: int) -> None:
-        read_only = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if _READ_ONLY else {}
+        read_only: dict[str, Any] = {}
+        if _READ_ONLY:
+            read_only = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ}
         self._memory = np.frombuffer(mmap.mmap(-1, size, **read_only), np.uint8)
         self.__array_interface__ = {
             "data": (self._memory.ctypes.data, False),

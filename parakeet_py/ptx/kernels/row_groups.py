@@ -88,7 +88,7 @@ def _look(block: ir.Block, found: list[RowGroup]) -> None:
                 group.members.append(member)
                 made |= dict.fromkeys(member.outs, "elements" if member.kind == "elements" else "rows")
                 continue
-            if isinstance(op, _QUIET) and made.keys().isdisjoint(ir.operands_of(op)):
+            if isinstance(op, _QUIET) and not any(one in made for one in ir.operands_of(op)):
                 continue
             groups.append(group)
         group, made = _begun(let.outs, op), {}
@@ -144,7 +144,7 @@ def _member(group: RowGroup, outs: tuple[Var, ...], op: ir.Op, made: dict[Var, s
                 return None
             if let.op.indices[: len(wanted)] != wanted or any(map(_may_move, let.op.indices[len(wanted) :])):
                 return None
-        elif not made.keys().isdisjoint(ir.operands_of(let.op)):
+        elif any(one in made for one in ir.operands_of(let.op)):
             return None
     if kind != "rows":
         found = study(op)
