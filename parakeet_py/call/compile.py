@@ -46,6 +46,7 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.schedule.effects import checks_before_effects
 from parakeet_py.imp.schedule.host_loops import starts_only
+from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.llvm.safety.faults import FAULT
 from parakeet_py.llvm.safety.sites import Site
 from parakeet_py.messages.arrays import with_array_named
@@ -104,6 +105,7 @@ def specialize_call(
     strict: bool = False,
     guess: bool = False,
     continued: Container[ssa.Pos] = (),
+    polls: bool = False,
 ) -> Specialization:
     """Specialize for a call: walk the function until a walk finds no fact that it would have had to know before."""
     extended = partial(extended_signature, function, args, knowledge.facts)
@@ -111,7 +113,7 @@ def specialize_call(
         signature = call_signature(function, args, knowledge)
         facts = knowledge.about(signature)
         observed = knowledge.observed.get(signature.params, {})
-        walk = Specializer(template, function, signature, facts, observed, extended, strict, guess, continued)
+        walk = Specializer(template, function, signature, facts, observed, extended, strict, guess, continued, polls)
         try:
             made = walk.specialize()
         except Restart as restart:
@@ -273,7 +275,7 @@ def compile_alone(
     function: FunctionType, args: Sequence[Any], knowledge: Knowledge, config: settings.Config
 ) -> Compiled:
     """The same for code that runs without Python: for all extents, and what only Python can go on with ends a call."""
-    return _compiled(function, args, knowledge, config, False, "both", frozenset(), {})
+    return _compiled(function, args, knowledge, config, False, "both", frozenset(), {}, alone=True)
 
 
 def _compiled(
@@ -285,14 +287,16 @@ def _compiled(
     extents: Extents,
     continued: frozenset[ssa.Pos],
     times: dict[str, float],
+    alone: bool = False,
 ) -> Compiled:
     """The same, where Python goes on if checks at the places `continued` fail."""
     clock = Clock(times)
     template = to_ssa_cached(function)
     clock.done("frontend")
     token = exact.set(config.exact)
+    polls = not alone and config.on_cpu and not why_portable()
     try:
-        specialization = specialize_call(template, function, args, knowledge, config.strict, guess, continued)
+        specialization = specialize_call(template, function, args, knowledge, config.strict, guess, continued, polls)
     finally:
         exact.reset(token)
     signature = specialization.signature
@@ -411,6 +415,7 @@ def generate_llvm(
         watched=len(patches.modules_of(compiled.specialization.module_reads)),
         checked=checked,
         limits=limits,
+        lends=compiled.specialization.hands_back,
         restarts=limits is not None and may_restart(compiled),
     )
     symbols = (*code.symbols, *patches.as_symbols(compiled.specialization.module_reads))
@@ -440,7 +445,7 @@ def _warns(compiled: Compiled) -> bool:
     from parakeet_py.llvm.runtime.error_state import HAS_FLAGS
 
     done = compiled.specialization
-    shows = done.stored_params or done.opaque_sites or done.guessed or sets_attributes(done.result)
+    shows = done.stored_params or done.hands_back or sets_attributes(done.result)
     return HAS_FLAGS and computes(compiled.typed) and not shows
 
 

@@ -35,7 +35,7 @@ from parakeet_py.imp.schedule.effects import (
     sites_after_stores,
     stores_only_into_its_own,
 )
-from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN
+from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_REST
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.attribute_sources import store_field
 from parakeet_py.signature.object_assembly import ContainerT, Template, assembler
@@ -81,7 +81,7 @@ def rerun_statuses(compiled: Compiled) -> tuple[int, ...]:
     if codes and not may_be_undone(compiled):
         early = checks_before_effects(compiled.imp, _harmless(compiled))
         codes = [code for code in codes if code in early]
-    return (*codes, OPAQUE_AGAIN) if compiled.specialization.opaque_sites else tuple(codes)
+    return (*codes, OPAQUE_AGAIN, OPAQUE_REST) if compiled.specialization.opaque_sites else tuple(codes)
 
 
 def kept_arguments(compiled: Compiled) -> tuple[int, ...]:

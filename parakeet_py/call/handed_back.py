@@ -45,7 +45,7 @@ from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key, Raised, 
 from parakeet_py.imp import ir as imp
 from parakeet_py.imp.schedule.effects import sites_after_stores, stores_only_into_its_own
 from parakeet_py.llvm.codegen.arrays import slots_out
-from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, Context
+from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_RAISED, OPAQUE_REST, Context
 from parakeet_py.llvm.runtime.object_layout import Layout
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.specs import (
@@ -289,9 +289,13 @@ class CallState:
     def go_on(self, plan: Plan, ctx: int, arguments: int) -> int:
         """Python does the rest of the call, with what the variables hold."""
         leaves = self.take(ctx, arguments, plan.types)
+        if plan.site.interrupted:
+            error: BaseException = _object_at(ctx + Context.ARGUMENTS).value
+            ctypes.pythonapi.Py_DecRef(ctypes.py_object(error))  # that of the context
+            self.pending = partial(_raise, error)
         rest = partial(do_the_rest, self.calls.function, plan.site, leaves, self.pending, self.operands)
         _pending.log = (self.calls, rest)
-        return OPAQUE_AGAIN
+        return OPAQUE_REST
 
     # ---- operands and results ------------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ from parakeet_py.typed_ir.ir import (
     Cast,
     Const,
     Dim,
+    Interrupted,
     Load,
     Operand,
     Prim,
@@ -245,6 +246,8 @@ class _Machine:
                 return np.int64(self.values[array].array.shape[axis])
             case Stride(array, axis):
                 return np.int64(self.values[array].array.strides[axis])
+            case Interrupted():
+                return np.bool_(False)
             case NewArray(extents, space):
                 return self.new(out, self.numbers(extents), space)
             case AnyView(base):

@@ -52,6 +52,7 @@ from parakeet_py.typed_ir.ir import (
     Failure,
     Index,
     Indices,
+    Interrupted,
     Load,
     Operand,
     Operands,
@@ -227,6 +228,7 @@ Rhs = (
     | Pack
     | Pairwise
     | Offered
+    | Interrupted
 )
 
 # ---- statements ------------------------------------------------------------------------------------------------------

@@ -355,11 +355,13 @@ def has_method(cls: type, name: str) -> bool:
 
 
 def read_method(value: Any, names: tuple[str, ...]) -> Any:
-    """The function behind a method of an attribute ... of a value; raises `AttributeError` if there is none."""
-    cls = type(read_field(value, names[:-1]))
-    if not has_method(cls, names[-1]):
-        raise AttributeError(names[-1])
-    return getattr(cls, names[-1])
+    """The function behind a method of an attribute ... of a value; raises `AttributeError` if there is none, or the
+    instance has something else of that name."""
+    held, name = read_field(value, names[:-1]), names[-1]
+    cls = type(held)
+    if not has_method(cls, name) or name in getattr(held, "__dict__", ()):
+        raise AttributeError(name)
+    return getattr(cls, name)
 
 
 def are_apart(args: Any, paths: tuple[str | int, ...]) -> bool:

@@ -312,6 +312,9 @@ class _Checker:
                     self.flows(outs, self.procedures[name].body.results, "the result")
                 for position in stores:
                     self.require(isinstance(args[position].type, Array), "a store into what is no array")
+            case ir.Interrupted():
+                self.require(not self.in_parallel, "a look at signals inside a parallel body")
+                self.outs(outs, BOOL)
             case ir.Opaque():
                 self.require(not self.in_parallel, "a call back into Python inside a parallel body")
 

@@ -214,6 +214,8 @@ class _Machine:
                 return [np.bool_(failed)] if outs else []
             case ir.Call(name, args, _, levels):
                 return self.call(self.procedures[name], self.all(args), levels)
+            case ir.Interrupted():
+                return [np.bool_(False)]
             case ir.Opaque(site, args):
                 if self.opaque is None:
                     raise BrokenInvariant("the function calls back into Python; pass `opaque`")

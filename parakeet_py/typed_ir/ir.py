@@ -460,6 +460,14 @@ class Opaque:
 
 
 @record
+class Interrupted:
+    """Has a handler of a signal raised an exception? Loops with handlers around them ask in every iteration; it is seen
+    now and then. Python then does the rest of the call, and raises it."""
+
+    TEXT = "interrupted"
+
+
+@record
 class Call:
     """Call a procedure of the function by its name; `stores` are the positions of the arrays it may store into. Outs
     are its results; arrays among them may be (views of) arguments, unless they are `fresh`: then each is new memory of
@@ -497,6 +505,7 @@ Op = (
     | Matmul
     | Routine
     | Opaque
+    | Interrupted
     | Call
 )
 PARALLEL = (Map, Reduce, Scan, Compress, Scatter)

@@ -29,6 +29,7 @@ from parakeet_py.typed_ir.ir import (
     Compress,
     For,
     Function,
+    Interrupted,
     Map,
     Matmul,
     Opaque,
@@ -49,6 +50,7 @@ from parakeet_py.typed_ir.passes.loops import (
     counter_rebase,
     interchange,
     licm,
+    looks,
     parallelize,
     products,
     row_sweeps,
@@ -108,6 +110,7 @@ class _Contents:
 
 
 count_loops = _Seldom(counted_while, "count_loops", While)
+drop_looks = _Seldom(looks, "drop_looks", Interrupted)
 count_from_zero = _Seldom(counter_rebase, "count_from_zero", For, While)
 wrap_masked = _Seldom(modular_arithmetic, "wrap_masked", "and", "mod")
 move_invariants = _Seldom(licm, "move_invariants", For, While, *PARALLEL)
@@ -148,6 +151,7 @@ _OPERATORS = (
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
     Pass("count-loops", "make `for` loops of `while` loops that count", count_loops),
+    Pass("looks", "let only loops that may take long look at signals", drop_looks),
     Pass("counter-rebase", "let ints that inner loops count up begin at zero", count_from_zero),
     Pass("modular-arithmetic", "let arithmetic wrap of which only low bits are wanted", wrap_masked),
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),

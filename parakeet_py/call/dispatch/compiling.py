@@ -357,7 +357,7 @@ def _would_be_the_same(compiled: Compiled, config: settings.Config) -> bool:
     same = all(getattr(compiled.config, name) == getattr(config, name) for name in of_code)
     same = same and bool(compiled.config.check) >= bool(config.check)  # the IRs have been checked
     specialization = compiled.specialization
-    return same and not (config.print_passes or config.debug or specialization.opaque_sites or specialization.guessed)
+    return same and not (config.print_passes or config.debug or specialization.hands_back)
 
 
 def needs_its_frame(function: types.FunctionType) -> bool:

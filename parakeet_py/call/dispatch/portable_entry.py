@@ -342,7 +342,10 @@ def _stack_floor() -> Any:
 def _set_poll() -> None:
     """Let long loops look at signals."""
     symbols = boxing.symbols()
-    names = "PyGILState_GetThisThreadState PyEval_RestoreThread PyEval_SaveThread PyErr_CheckSignals"
+    names = (
+        "PyGILState_GetThisThreadState PyEval_RestoreThread PyEval_SaveThread PyErr_CheckSignals PyErr_Fetch "
+        "PyErr_NormalizeException PyException_SetTraceback Py_DecRef"
+    )
     known = {f"gate.{name}": symbols[f"gate.{name}"] for name in names.split()}
     code = support_code("polls alone", (loop_polls.SUPPORT,), known, ["gate.poll"], prefix="gate.")
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime().symbols["pk_set_poll"])(code["gate.poll"])

@@ -45,3 +45,8 @@ def bound_in(name: str, caught: ast.expr, body: list[ast.stmt], *, read: bool, g
     if read and (guarded or jumps):
         return [bind, ast.Try(body, [], [], unbound(name))]
     return [bind, *body, *unbound(name)]
+
+
+def is_caught_error(name: str) -> bool:
+    """Is this what a variable is called that keeps an exception for handlers (unless the program has that name)?"""
+    return name.startswith("error") and name[5:].isdigit()

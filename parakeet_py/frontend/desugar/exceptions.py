@@ -36,6 +36,7 @@ from parakeet_py.base.positions import Handler
 from parakeet_py.frontend.desugar.caught_names import bound_in, names_read_elsewhere, unbound
 from parakeet_py.frontend.desugar.caught_steps import ITEM_OF, STEPS, iterator_names, may_be_iterator
 from parakeet_py.frontend.desugar.nodes import Caught, Guarded, Leave, Managed, TryBody, listed, mark, place
+from parakeet_py.frontend.desugar.signals import LOOK
 from parakeet_py.frontend.source.scopes import falls_through
 from parakeet_py.frontend.syntax_walk import walk
 
@@ -214,7 +215,8 @@ class _Try:
                 end = [*self.guarded(orelse, node), ast.Break()]
                 stop = ast.If(ast.Name(name, ast.Load()), end, [])
                 inside = [*self.assigned(name, negated(node.test), node.test, node), place(stop, node.test)]
-                endless = ast.While(ast.Constant(True), [*inside, *self.guarded(node.body, node)], [])
+                body = [*inside, *self.look(node), *self.guarded(node.body, node)]
+                endless = ast.While(ast.Constant(True), body, [])
                 return [place(endless, node), self.left_early(node, loop)]
             case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr() | ast.Raise() | ast.Assert():
                 return self.guard(node, loop)
@@ -289,7 +291,8 @@ class _Try:
                 map(_is_int, parts)
             ):  # what is no int raises: the loop itself is not guarded
                 made.extend(self.guard(place(ast.Expr(iterable), node.iter), loop))
-        again = ast.For(node.target, iterable, self.guarded(node.body, node), self.guarded(node.orelse, loop))
+        body = [*self.look(node), *self.guarded(node.body, node)]
+        again = ast.For(node.target, iterable, body, self.guarded(node.orelse, loop))
         return [*made, place(again, node), self.left_early(node, loop)]
 
     def loop_over_iterator(self, node: ast.For, loop: ast.stmt | None) -> list[ast.stmt]:
@@ -298,9 +301,13 @@ class _Try:
         given = ast.Call(ast.Constant(STEPS), [node.iter], [])
         taken = ast.Call(ast.Constant(ITEM_OF), [ast.Name(item, ast.Load())], [])
         bound = self.guard(place(ast.Assign([node.target], taken), node.target), node)
-        body = [*bound, *self.guarded(node.body, node)]
+        body = [*bound, *self.look(node), *self.guarded(node.body, node)]
         again = ast.For(ast.Name(item, ast.Store()), ast.Name(held, ast.Load()), body, self.guarded(node.orelse, loop))
         return [*self.assigned(held, given, node.iter, loop), place(again, node), self.left_early(node, loop)]
+
+    def look(self, loop: ast.stmt) -> list[ast.stmt]:
+        """At the beginning of an iteration: look at signals."""
+        return self.guard(place(ast.Expr(ast.Call(ast.Constant(LOOK), [], [])), loop), loop)
 
     def assigned(self, name: str, value: ast.expr, node: ast.AST, loop: ast.stmt | None) -> list[ast.stmt]:
         return self.guard(place(ast.Assign([ast.Name(name, ast.Store())], value), node), loop)

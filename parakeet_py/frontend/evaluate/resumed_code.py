@@ -20,8 +20,8 @@ in the middle of an iteration:
             <body>
         <what the loop carries>
 
-If the last statement of the way is itself a loop, the code begins before its next iteration, and `values` has what the
-loop carries. With `again`, the code begins with the last statement instead.
+If the last statement of the way is itself a loop, the code calls `pending` before its next iteration, and `values` has
+what the loop carries. With `again`, the code begins with the last statement instead.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class ResumedWriter(Writer):
         self.loops += 1
         if not self.way:
             body = self.turn(op)
-            begin: list[ast.stmt] = []
+            begin = [self.set(None, self.call(self.load(".pending")))]
         else:
             resumed = self.new("resumed")
             begin = [self.set(resumed, self.literal(True))]

@@ -256,6 +256,11 @@ def _dim(lo: Lowering, outs: tuple[Var, ...], op: typed.Dim) -> None:
     lo.sink.append(imp.Let(out, typed.Dim(array, op.axis), lo.pos))
 
 
+def _interrupted(lo: Lowering, outs: tuple[Var, ...], op: typed.Interrupted) -> None:
+    lo.need_host()
+    lo.sink.append(imp.Let(lo.bind(outs[0]), op, lo.pos))
+
+
 def lower_load(lo: Lowering, outs: tuple[Var, ...], op: typed.Load) -> None:
     array, indices = lo.element(op.array, op.indices)
     lo.sink.append(imp.Let(lo.bind(outs[0]), typed.Load(array, indices), lo.pos))
@@ -390,6 +395,7 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Matmul: _matmul,
     typed.Routine: _routine,
     typed.Opaque: _opaque,
+    typed.Interrupted: _interrupted,
     typed.Call: _call,
     typed.If: _by(control, "lower_if"),
     typed.For: _by(control, "lower_for"),

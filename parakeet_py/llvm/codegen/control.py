@@ -23,7 +23,21 @@ from parakeet_py.llvm.codegen.loops.hints import is_bit, narrows, numbers_of, of
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import UNLIKELY, LoopGroup, Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
-from parakeet_py.typed_ir.ir import Cast, Const, Dim, Load, Operand, Prim, Reshape, Stride, Strided, Var, View, dtype_of
+from parakeet_py.typed_ir.ir import (
+    Cast,
+    Const,
+    Dim,
+    Interrupted,
+    Load,
+    Operand,
+    Prim,
+    Reshape,
+    Stride,
+    Strided,
+    Var,
+    View,
+    dtype_of,
+)
 
 
 def emit_block(scope: Scope, block: ir.Block) -> None:
@@ -145,6 +159,8 @@ def _right_hand_side(scope: Scope, let: ir.Let, out: Var, rhs: ir.Rhs) -> AnyVal
                 access_checks.check_access(scope, array, places, "load from")
             place = arrays.address(f, scope.array(array), places)
             return arrays.load_element(f, dtype_of(array), place, scope.access(array))
+        case Interrupted():
+            return polls.look(scope)
         case Dim(array, axis):
             return scope.array(array)[f"extent{axis}"]
         case ir.NewArray(extents, space):

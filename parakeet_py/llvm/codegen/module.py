@@ -25,6 +25,7 @@ from parakeet_py.llvm.codegen.access_checks import check_array, check_zones
 from parakeet_py.llvm.codegen.arrays import slots_in, slots_out
 from parakeet_py.llvm.codegen.builder import FunctionText, Locations, ModuleText, global_name
 from parakeet_py.llvm.codegen.control import emit_block
+from parakeet_py.llvm.codegen.loops import polls
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.engine.host_info import HostInfo
 from parakeet_py.llvm.runtime.blas import Finding, of_numpy
@@ -82,6 +83,7 @@ def generate(
     module = ModuleText(host, flags, checks=checks, locations=locations, blas=find_blas, clocks=clocks, unaligned=True)
     unit = Unit(function, module)
     unit.hands_back = any(isinstance(statement, ir.Opaque) for statement in ir.walk(function.body))
+    unit.looks = polls.has_looks(function.body)
     library: list[tuple[str, tuple[str, ...]]] = []
     if function.procedures:
         from parakeet_py.llvm.codegen import calls
@@ -97,6 +99,8 @@ def generate(
     for parameter in function.params:
         scope.values[parameter] = arrays.enter(scope.f, parameter.type, "%args", slot, scope.f.entry_value)
         slot += slots_in(parameter.type)
+    if unit.looks:
+        polls.be_quiet(scope)
     emit_block(scope, function.body)
     if not scope.f.dead:
         check_zones(scope)

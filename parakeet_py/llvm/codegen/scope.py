@@ -30,6 +30,7 @@ class Unit:
     regions: int = 0
     hands_back: bool = False  # it calls back into Python
     polls: bool = True  # its loops look up for signals
+    looks: bool = False  # some of them ask whether a handler has raised; others leave that to these
     extents: frozenset[Var] | None = None  # variables that are extents of arrays, once they are asked for
     is_region: bool = False  # its outermost function is a region itself
     returns: str = "i32"  # what its outermost function returns: the status, and after it results of a procedure

@@ -30,6 +30,7 @@ from parakeet_py.llvm.runtime.native_runtime import runtime, support_code
 _PYTHON_FUNCTIONS = (
     "PyBool_Type PyErr_CheckSignals "
     "PyErr_Clear PyErr_Fetch PyErr_Restore PyErr_Occurred PyTraceBack_Here "
+    "PyErr_NormalizeException PyException_SetTraceback "
     "PyGILState_GetThisThreadState PyErr_SetObject PyErr_SetString "
     "PyEval_RestoreThread PyEval_SaveThread PyThreadState_Get "
     "PyExc_SystemError PyComplex_FromDoubles PyDict_GetItemWithError PyFloat_FromDouble PyList_New PyList_GetSlice "
@@ -37,7 +38,7 @@ _PYTHON_FUNCTIONS = (
     "PyObject_RichCompareBool PyObject_Vectorcall PyObject_GetAttr PySequence_List PyTuple_New Py_DecRef "
     "PyContextVar_Get PyDict_Next PyObject_SetAttr PyObject_SetItem PyVectorcall_Call Py_GetRecursionLimit "
     "_PyObject_New"
-)
+) + " _PyObject_GetMethod" * stub_support.GETS_METHODS
 _RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
 _NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
     "PyArray_CopyInto": 50,
@@ -59,6 +60,7 @@ _OBJECTS: dict[str, object] = {
     "slice": slice,
     "range": range,
     "function": types.FunctionType,
+    "method": types.MethodType,
     "ndarray": np.ndarray,
     "memmap": np.memmap,
     "datetime64": np.datetime64,
@@ -72,6 +74,7 @@ EXPORTS = (
     "gate.equal",
     "gate.global",
     "gate.field",
+    "gate.method_of",
     "gate.item",
     "gate.random_state",
     "gate.derived",

@@ -511,8 +511,6 @@ class ArgumentWriter(GateWriter):
     def member(self, value: str, names: Sequence[str | int], own: Sequence[str], kind: str) -> str:
         """A field of a field ... of a value, borrowed; missing ones are a mismatch."""
         for place, (name, object_) in enumerate(zip(names, own, strict=True)):
-            if kind == "method" and place == len(names) - 1:
-                value = self.field(value, Layout.TYPE)
             if is_derived(name):
                 self.records[self.leaf] = value
                 if is_of_times(name):
@@ -525,6 +523,8 @@ class ArgumentWriter(GateWriter):
                 self.checkpoint()
                 continue
             read = "random_state" if name == RANDOM_STATE else "item" if is_item(str(name)) else "field"
+            if kind == "method" and place == len(names) - 1:
+                read = "method_of"
             value = self.let(f"call ptr @gate.{read}(ptr {value}, ptr {self.own(object_)})")
             self.need(self.let(f"icmp ne ptr {value}, null"))
             self.checkpoint()

@@ -7,6 +7,7 @@ Python, raising failures; and, in `boxing_text`, making arrays of results.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 
 from parakeet_py.base.frames.tracing import FRAMED, TOOLS
@@ -19,6 +20,7 @@ from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, INTERRUPTED, Con
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 
 COUNTS_32 = sys.version_info >= (3, 12)
+GETS_METHODS = hasattr(ctypes.pythonapi, "_PyObject_GetMethod")  # without binding them, which takes longer
 LAYOUT = {name: value for name, value in vars(Layout).items() if name.isupper()}
 
 
@@ -76,6 +78,7 @@ def support(checked: bool = False) -> tuple[Source, ...]:
         "SLOW": SLOW_OFFSET,
         "STATE": Context.STATE,
         "BLOCKS": Context.BLOCKS,
+        "GETS_METHODS": GETS_METHODS,
         **LAYOUT,
     }
     texts = (_COUNTING if checked else "", INCREMENT.text, _COMPARE, _CALL, ARRAYS)
@@ -94,11 +97,13 @@ def PyErr_Clear(): ...
 def _PyObject_New(kind: ptr) -> ptr: ...
 int64: extern("dtype.int64")
 int64_type: extern("numpy.int64")
+method_type: extern("method")
 settings: extern
 told: extern
 reloads: extern
 def PyDict_Next(dict: ptr, place: ptr, key: ptr, value: ptr) -> i32: ...
 def PyObject_GetAttr(object: ptr, name: ptr) -> ptr: ...
+def _PyObject_GetMethod(object: ptr, name: ptr, method: ptr) -> i32: ...
 
 # Is this dtype, which is not NumPy's own object, the plain native one with this number?
 @cold.noinline
@@ -127,6 +132,27 @@ def field(object: ptr, name: ptr) -> ptr:
     references = value.i64
     Py_DecRef(value)
     return null if references == 1 else value
+
+# The function behind a method of an object's class, borrowed, or null: also where the object has another of that name.
+def method_of(object: ptr, name: ptr) -> ptr:
+    place = alloca(ptr)
+    place.ptr = null
+    of_class = i32(0)
+    if GETS_METHODS:
+        of_class = _PyObject_GetMethod(object, name, place)
+    else:
+        place.ptr = PyObject_GetAttr(object, name)
+    found = or_clear(place.ptr)
+    if found == null:
+        return null
+    function = found
+    if of_class == 0:
+        if found.TYPE.ptr == method_type and found.METHOD_OBJECT.ptr == object:
+            function = found.METHOD_FUNCTION.ptr
+        elif field(object.TYPE.ptr, name) != found:
+            function = null
+    Py_DecRef(found)
+    return function
 
 # What a dict holds under a key, borrowed, or null.
 def item(dict: ptr, key: ptr) -> ptr:

@@ -37,7 +37,7 @@ from parakeet_py.base.frames.tracing import FRAMED
 from parakeet_py.llvm.entry.stub_arguments import ArgumentWriter
 from parakeet_py.llvm.entry.stub_results import ResultWriter
 from parakeet_py.llvm.runtime import error_state
-from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
+from parakeet_py.llvm.runtime.call_context import INTERRUPTED, OPAQUE_REST, Context
 from parakeet_py.llvm.runtime.loop_polls import BRIEF, HELD, KEPT, LENT
 from parakeet_py.llvm.safety.declarations import DECLARATIONS
 from parakeet_py.signature.attribute_sources import RANDOM_STATE
@@ -57,6 +57,7 @@ declare i1 @gate.overlaps_itself(i64, ptr, ptr, i64)
 declare i1 @gate.equal(ptr, ptr)
 declare ptr @gate.global(ptr, ptr, ptr)
 declare ptr @gate.field(ptr, ptr)
+declare ptr @gate.method_of(ptr, ptr)
 declare ptr @gate.item(ptr, ptr)
 declare ptr @gate.random_state(ptr, ptr)
 declare ptr @gate.derived(ptr, ptr)
@@ -119,6 +120,7 @@ def gate_ir(
     watched: int = 0,
     checked: bool = False,
     limits: Mapping[int, int] | None = None,
+    lends: bool = True,
     restarts: bool = False,
 ) -> str:
     """The LLVM IR text of a gate; it may stand in one module with the entry (one gate to a module).
@@ -140,12 +142,13 @@ def gate_ir(
     checked : references are looked at (`safety.objects`)
     limits : calls are taken only until they have used up the nanoseconds at `<gate>.left`, and only if the ints and
         extents in these slots of their arguments are at most so large
+    lends : where there is a state, the entry calls Python time and again: other threads are lent the GIL
     restarts : a call that takes long is given up at a poll, and goes on to `next`
     """
     gate = _Gate(signature, result, entry_symbol, gate_symbol, has_state)
     gate.rerun, gate.kept, gate.recursive, gate.numeric, gate.warns = rerun, kept, recursive, numeric, warns
     gate.watched, gate.checked, gate.limits = watched, checked, limits
-    gate.restarts = restarts
+    gate.lends, gate.restarts = has_state and lends, restarts
     return gate.text(release_elements, always_release, declare_entry)
 
 
@@ -154,6 +157,7 @@ class _Gate(ArgumentWriter, ResultWriter):
 
     rerun: tuple[int, ...] = ()
     recursive = False
+    lends = False
     restarts = False
 
     def call(self, release_elements: int, always_release: bool) -> None:
@@ -174,7 +178,7 @@ class _Gate(ArgumentWriter, ResultWriter):
         release = "" if self.restarts else self.releases(release_elements, always_release)
         held_at = self.at("%ctx", Context.THREAD)
         draws = any(hidden.source[-1] == RANDOM_STATE for hidden in self.signature.hidden)
-        held = BRIEF if self.restarts else KEPT if draws else LENT if self.has_state else HELD
+        held = BRIEF if self.restarts else KEPT if draws else LENT if self.lends else HELD
         self.put(f"store i64 {held}, ptr {held_at}")
         if release:
             self.put(f"br i1 {release}, label %release, label %run")
@@ -279,10 +283,11 @@ class _Gate(ArgumentWriter, ResultWriter):
             self.put("br label %again")
             self.begin("other")
         if self.rerun or self.restarts:
-            cases = " ".join(f"i32 {code}, label %again" for code in self.rerun)
+            cases = " ".join(f"i32 {code}, label %{'rest' if code == OPAQUE_REST else 'again'}" for code in self.rerun)
             self.put(f"switch i32 %status, label %error [{cases}]")
             self.begin("again")
             self.put_back()
+            self.jump("rest")
             self.go_on_elsewhere()
             self.begin("error")
         held = self.field("%ctx", Context.STATE)

@@ -37,3 +37,4 @@ OUT_OF_MEMORY: Final = -1  # the status of a call that found no memory
 OPAQUE_RAISED: Final = -2  # of one in which Python code has raised
 INTERRUPTED: Final = -4  # of one that a signal handler has ended
 OPAQUE_AGAIN: Final = -3  # of one that has to be run by Python, because Python code has given something unforeseen
+OPAQUE_REST: Final = -5  # of one whose rest Python does, with what the arguments hold

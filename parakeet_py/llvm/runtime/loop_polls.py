@@ -39,6 +39,8 @@ FIRST = 100_000  # nanoseconds after the first poll
 AGAIN = 50_000_000  # nanoseconds between looks at signals
 OFTEN = 2_000_000  # nanoseconds: polls that come sooner than this after each other are too many
 SELDOM = 20_000_000  # and later than this, too few
+QUIET = 1  # the lowest bit of a context's DUE
+ALOUD, TAKEN = 2, 3
 MOST = 1024  # iterations between polls of loops that have others inside
 
 
@@ -51,9 +53,8 @@ poll_hook: ptr
 def pk_set_poll(hook: ptr):
     poll_hook.ptr = hook
 
-@CONVENTION
-@cold.noinline
-def pk_poll(state: ptr):
+@internal.noinline
+def poll_by(state: ptr, looking: i32):
     ctx = state.CTX.ptr
     if atomic_load(ctx.i64, "monotonic") == INTERRUPTED:
         state.i64 = 0
@@ -75,17 +76,40 @@ def pk_poll(state: ptr):
     state.LENGTH.i64 = length
     state.LAST.i64 = now
     due = atomic_load(ctx.DUE.i64, "monotonic")
-    if due == 0:
-        atomic_store(ctx.DUE.i64, now + FIRST, "monotonic")
+    quiet = due & QUIET
+    if due == quiet:
+        atomic_store(ctx.DUE.i64, ((now + FIRST) & -2) | quiet, "monotonic")
         return
     hook = poll_hook.ptr
     if now < due or hook == null:
         return
-    answer = hook.i32(ctx)
+    how = i32(quiet)
+    if looking != 0:
+        how = looking
+    answer = hook.i32(ctx, how)
     if answer >= 0:
-        atomic_store(ctx.DUE.i64, now + AGAIN, "monotonic")
+        atomic_store(ctx.DUE.i64, ((now + AGAIN) & -2) | quiet, "monotonic")
         if answer != 0:
             state.i64 = 0
+
+@CONVENTION
+@cold.noinline
+def pk_poll(state: ptr):
+    poll_by(state, 0)
+
+@CONVENTION
+@cold.noinline
+def pk_poll_aloud(state: ptr):
+    poll_by(state, ALOUD)
+
+@CONVENTION
+@cold.noinline
+def pk_look(state: ptr) -> i32:
+    poll_by(state, TAKEN)
+    if state.i64 != 0:
+        return 0
+    state.i64 = NEVER
+    return 1
 """,
     {
         "CONVENTION": CONVENTION,
@@ -93,6 +117,9 @@ def pk_poll(state: ptr):
         "LAST": 16,
         "CTX": 24,
         "NEVER": (1 << 63) - 1,
+        "QUIET": QUIET,
+        "ALOUD": ALOUD,
+        "TAKEN": TAKEN,
         "THREAD": Context.THREAD,
         "DUE": Context.DUE,
         "INTERRUPTED": INTERRUPTED,
@@ -112,16 +139,36 @@ def PyGILState_GetThisThreadState() -> ptr: ...
 def PyEval_RestoreThread(thread: ptr): ...
 def PyEval_SaveThread() -> ptr: ...
 def PyErr_CheckSignals() -> i32: ...
+def PyErr_Fetch(kind: ptr, value: ptr, traceback: ptr): ...
+def PyErr_NormalizeException(kind: ptr, value: ptr, traceback: ptr): ...
+def PyException_SetTraceback(value: ptr, traceback: ptr) -> i32: ...
+def Py_DecRef(object: ptr): ...
+
+# Move the exception that is set to the context.
+@internal
+def take_error(ctx: ptr):
+    error = alloca(ptr, 3)
+    PyErr_Fetch(error, error + 8, error + 16)
+    PyErr_NormalizeException(error, error + 8, error + 16)
+    if error.ptr[2] != null:
+        PyException_SetTraceback(error.ptr[1], error.ptr[2])
+        Py_DecRef(error.ptr[2])
+    Py_DecRef(error.ptr)
+    ctx.ARGUMENTS.ptr = error.ptr[1]
 
 @cold.noinline
-def poll(ctx: ptr) -> i32:
+def poll(ctx: ptr, how: i32) -> i32:
     if PyGILState_GetThisThreadState() == null:
         return -1
     thread = i64(atomic_load(ctx.THREAD.ptr, "monotonic"))
     if ugt(thread, BRIEF):
         PyEval_RestoreThread(ptr(thread))
-    raised = PyErr_CheckSignals() != 0
-    if raised | (thread == BRIEF):
+    raised = False
+    if how != QUIET:
+        raised = PyErr_CheckSignals() != 0
+    if raised & (how == TAKEN):
+        take_error(ctx)
+    elif raised | (thread == BRIEF):
         ctx.ORDER.i64 = FIRST_OF_ALL
         atomic_store(ctx.i64, INTERRUPTED, "monotonic")
     if thread == BRIEF:
@@ -138,6 +185,9 @@ def poll(ctx: ptr) -> i32:
         "FIRST_OF_ALL": -(1 << 63),
         "THREAD": Context.THREAD,
         "ORDER": Context.ORDER,
+        "ARGUMENTS": Context.ARGUMENTS,
+        "QUIET": QUIET,
+        "TAKEN": TAKEN,
         "INTERRUPTED": INTERRUPTED,
         "LENT": LENT,
         "KEPT": KEPT,

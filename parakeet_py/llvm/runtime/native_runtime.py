@@ -55,6 +55,8 @@ _SYSTEM = (
     "pk_blas_end",
     "pk_stack_floor",
     "pk_poll",
+    "pk_poll_aloud",
+    "pk_look",
     "pk_set_poll",
 )
 _SMALL = (

@@ -50,6 +50,9 @@ class Layout:
     LIST_ITEMS: Final = HEADER + 8
     SLICE_ITEMS: Final = HEADER  # and those of ranges
     CELL: Final = HEADER
+    # PyMethodObject
+    METHOD_FUNCTION: Final = HEADER
+    METHOD_OBJECT: Final = HEADER + 8
     # PyFunctionObject
     FUNCTION_GLOBALS: Final = HEADER
     FUNCTION_CODE: Final = HEADER + 32
@@ -176,6 +179,7 @@ def _wrong_facts_of(memory: _Memory) -> list[int]:
     marked = np.dtype(np.float32, metadata={"a": 1})
     has_handler = np.ndarray.__basicsize__ >= Layout.MEM_HANDLER + 8
     capsule = type(np._core._multiarray_umath._ARRAY_API)  # type: ignore[attr-defined]
+    method = function.__get__(items)
     half = np.float16(1.5)
     times = np.timedelta64(7, ("ns", 25)), np.datetime64(7, "Y")
     dtypes = np.dtype("m8[25ns]"), np.dtype("M8[ms]")
@@ -211,6 +215,8 @@ def _wrong_facts_of(memory: _Memory) -> list[int]:
         word(id(function) + Layout.FUNCTION_DEFAULTS) == id(function.__defaults__),
         word(id(function) + Layout.FUNCTION_KEYWORD_DEFAULTS) == id(function.__kwdefaults__),
         word(id(function) + Layout.FUNCTION_CLOSURE) == id(function.__closure__),
+        word(id(method) + Layout.METHOD_FUNCTION) == id(function),
+        word(id(method) + Layout.METHOD_OBJECT) == id(items),
         word(id(integer) + Layout.FUNCTION_DEFAULTS) is None,
         word(id(integer) + Layout.FUNCTION_KEYWORD_DEFAULTS) is None,
         ctypes.c_double.from_address(id(items[0]) + Layout.HEADER).value == 1.5,

@@ -110,12 +110,13 @@ class Context(ABC):
         strict: bool = False,
         guess: bool = False,
         continued: Container[ssa.Pos] = (),
+        polls: bool = False,
     ) -> None:
         self.facts = WalkFacts(facts)
         self.arguments = Arguments(signature, extended)
         self.memory = Memory()
         self.builder = Builder(self.hand_back)
-        self.python = PythonState(observed, strict, guess, continued)
+        self.python = PythonState(observed, strict, guess, continued, polls)
         self.loops = Loops()
         self.elements = Elements()
         self.procedures = Procedures()

@@ -128,6 +128,11 @@ class Specialization:
     asks_classes: bool = False  # does the user's code ask whether an array is one of NumPy's?
 
     @property
+    def hands_back(self) -> bool:
+        """Is anything done by Python, but for what handlers of signals raise?"""
+        return bool(self.guessed) or not all(site.interrupted for site in self.opaque_sites)
+
+    @property
     def opaque_calls(self) -> tuple[str, ...]:
         """What is handed back to Python: "name (line n): reason"."""
         return descriptions(self.opaque_sites)

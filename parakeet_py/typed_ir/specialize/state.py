@@ -133,12 +133,18 @@ class PythonState:
     """What Python does during a call, what it has been seen to return, and what it has been given."""
 
     def __init__(
-        self, observed: dict[tuple[Any, ...], Any], strict: bool, guess: bool, continued: Container[ssa.Pos]
+        self,
+        observed: dict[tuple[Any, ...], Any],
+        strict: bool,
+        guess: bool,
+        continued: Container[ssa.Pos],
+        polls: bool,
     ) -> None:
         self.observed = Lookups(observed)
         self.strict = strict  # it does nothing
         self.guess = guess  # operations that were never seen are out of reach
         self.continued = continued  # places of checks where it goes on, if they fail
+        self.polls = polls  # loops with handlers around them look at signals
         self.effects = 0  # how often something has been done that Python would do twice
         self.changes = 0  # how often that may have changed memory of arguments
         self.guessed: list[NeedObservation] = []

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -166,3 +167,43 @@ def test_items_of_a_default_may_change() -> None:
         nested[0][1] = 8.0
         for _ in range(2):
             np.testing.assert_array_equal(f(x), both(x))
+
+
+class Disc:
+    def __init__(self, radius: float) -> None:
+        self.radius = radius
+
+    def area(self) -> float:
+        return self.radius * 3.0
+
+    @staticmethod
+    def scaled(x: float) -> float:
+        return x * 2.0
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.disc = Disc(2.0)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_methods_that_an_instance_has_of_its_own(held: bool) -> None:
+    def of_disc(disc: Disc, x: float) -> float:
+        return disc.area() + disc.scaled(x)
+
+    def of_holder(holder: Holder, x: float) -> float:
+        return holder.disc.area() + holder.disc.scaled(x)
+
+    function = of_holder if held else of_disc
+    compiled = accelerate(when="now")(function)
+    owner = Holder() if held else Disc(2.0)
+    disc = owner.disc if held else owner
+    assert [compiled(owner, 1.0) for _ in range(3)] == [8.0] * 3
+    assert compiled.opaque_calls == []
+    disc.area = lambda: 1.0
+    assert [compiled(owner, 1.0) for _ in range(3)] == [3.0] * 3
+    del disc.area
+    with mock.patch.object(disc, "scaled", return_value=5.0) as scaled:
+        assert [compiled(owner, 1.0) for _ in range(3)] == [11.0] * 3
+    assert scaled.call_count == 3
+    assert [compiled(owner, 1.0) for _ in range(3)] == [8.0] * 3

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from parakeet_py.base.config import Config
-from parakeet_py.base.types import FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
+from parakeet_py.base.types import BOOL, FLOAT64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Array, Scalar
 from parakeet_py.typed_ir import pipeline
 from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.interpret import run_function
@@ -30,6 +30,7 @@ from parakeet_py.typed_ir.ir import (
     For,
     Function,
     If,
+    Interrupted,
     Load,
     Map,
     Operand,
@@ -272,6 +273,46 @@ def test_nor_does_anybody_see_it_in_a_loop(x: Var) -> None:
     loop(p, n, body)
     before, after = only("dce", p, x=DATA)
     assert count(before)["Map"] == 2 and count(after)["Map"] == 1 and count(after)["Alloc"] == 1
+
+
+# ---- looks -----------------------------------------------------------------------------------------------------------
+
+
+def looking(b: Program) -> None:
+    flag = Var("interrupted", BOOL)
+    b.let(Interrupted(), flag)
+    b.let(If(flag, Block((), ()), Block((), ())))
+
+
+def test_loops_up_to_an_argument_look_at_signals_and_those_that_memory_bounds_do_not(x: Var) -> None:
+    n = Var("n", PYINT)
+    p = Program(x, n)
+
+    def body(b: Program, i: Var) -> None:
+        looking(b)
+        b.store(x, [ZERO], b.cast(i, "float64"))
+
+    loop(p, p.dim(x), body)
+    loop(p, n, body)
+    before, after = only("looks", p, x=DATA, n=3)
+    assert count(before)["Interrupted"] == 2 and count(after)["Interrupted"] == count(after)["If"] == 1
+
+
+def test_loops_over_what_others_leave_do_not_look(x: Var) -> None:
+    n = Var("n", PYINT)
+    p = Program(x, n)
+
+    def inner(b: Program, i: Var) -> None:
+        looking(b)
+        b.store(x, [ZERO], b.cast(i, "float64"))
+
+    def outer(b: Program, i: Var) -> None:
+        looking(b)
+        loop(b, b.prim("add", i, i, type_=PYINT), inner)
+
+    loop(p, n, outer)
+    before, after = only("looks", p, x=DATA, n=3)
+    assert count(before)["Interrupted"] == 2 and count(after)["Interrupted"] == 1
 
 
 # ---- licm ------------------------------------------------------------------------------------------------------------

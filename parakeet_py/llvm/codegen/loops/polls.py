@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.builder import FunctionText
 from parakeet_py.llvm.codegen.scope import Scope
-from parakeet_py.llvm.runtime.call_context import INTERRUPTED
-from parakeet_py.llvm.runtime.loop_polls import CONVENTION
-from parakeet_py.typed_ir.ir import Const, Dim, Prim, Var
+from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
+from parakeet_py.llvm.runtime.loop_polls import CONVENTION, QUIET
+from parakeet_py.typed_ir.ir import Const, Dim, Interrupted, Prim, Var
 
 _LIGHT = 1 << 16
 _HEAVY = 1 << 10
@@ -97,6 +97,39 @@ def poll_before_call(scope: Scope, place: int, wanted: str) -> None:
     f.begin(go_on)
 
 
+def has_looks(block: ir.Block) -> bool:
+    """Does anything here ask whether a handler of a signal has raised?"""
+    return any(isinstance(one, ir.Let) and isinstance(one.rhs, Interrupted) for one in ir.walk(block))
+
+
+def be_quiet(scope: Scope) -> None:
+    """Leave handlers of signals to the loops that ask for them, for the whole call."""
+    due = scope.f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.DUE}")
+    scope.f.effect(f"store i64 {QUIET}, ptr {due}")
+
+
+def look(scope: Scope) -> str:
+    """Has a handler of a signal raised? Asked now and then; the exception is in the context then."""
+    if not scope.unit.polls:
+        return "false"
+    f = scope.f
+    state, answer = f.alloca("[4 x i64]", 16), f.alloca("i1")
+    begin_state(f, f.entry_effect, state)
+    due, go_on, name = f.label("look"), f.label("go_on"), f.fresh("look")
+    f.effect(f"store i1 false, ptr {answer}")
+    f.branch_if(_counted_down(f, state, in_memory=True), due, go_on, f", !prof {f.module.shared_node(_UNLIKELY)}")
+    function = f.module.declare(f"{CONVENTION}i32", "pk_look", "ptr", "cold nounwind")
+    lines = [
+        f"{name} = call {CONVENTION}i32 {function}(ptr {state})",
+        f"{name}.bit = trunc i32 {name} to i1",
+        f"store i1 {name}.bit, ptr {answer}",
+        f"br label %{go_on}",
+    ]
+    f.cold(due, lines)
+    f.begin(go_on)
+    return f.value(f"load i1, ptr {answer}")
+
+
 def begin_state(f: FunctionText, write: Callable[[str], None], state: str, length: int = _FIRST) -> None:
     """Write the instructions that fill a state of polls."""
     name = f.fresh("state")
@@ -132,6 +165,8 @@ class _Poll:
         self.length = _FIRST if loop is None else _first_length(loop, scope.unit.function.params)
         self.adapts = self.length <= _FIRST
         self.state = state or scope.f.alloca("[4 x i64]", 16)
+        # what may not end by itself has to be left somehow, past the handlers around it
+        self.function = "pk_poll_aloud" if scope.unit.looks and isinstance(loop, ir.While) else "pk_poll"
 
     def begin(self, write: Callable[[str], None]) -> None:
         """Write the instructions that fill the state."""
@@ -143,7 +178,7 @@ class _Poll:
         scope.polled = True
         # What it changes of the context is its own, but for the status, which is read as an atomic after regions.
         effects = "cold nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
-        function = f.module.declare(f"{CONVENTION}void", "pk_poll", "ptr", effects)
+        function = f.module.declare(f"{CONVENTION}void", self.function, "ptr", effects)
         leave, name = f.label("interrupted"), f.fresh("poll")
         lines: list[str] = []
         if not self.adapts:
@@ -166,6 +201,8 @@ def polls(scope: Scope, loop: Loop) -> bool:
     """Does a loop poll?"""
     length, around = _first_length(loop), scope.loops
     if not scope.unit.polls or not _is_longer(loop, length):
+        return False
+    if scope.unit.looks and has_looks(loop.body):
         return False
     match loop:
         case ir.While():

@@ -31,6 +31,7 @@ from parakeet_py.typed_ir.ir import (
     For,
     Function,
     If,
+    Interrupted,
     Load,
     Map,
     Matmul,
@@ -242,6 +243,8 @@ class Aliases:
                 effects.fails |= fails
             case Check():
                 effects.fails = True
+            case Interrupted():
+                effects.calls = True
         blocks = blocks_of(op)
         if not blocks:
             return

@@ -26,6 +26,7 @@ from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 from parakeet_py.typed_ir.passes.checks import checks_before_stores, deferred_checks
 from parakeet_py.typed_ir.passes.loops.collapse import joined_maps
+from parakeet_py.typed_ir.passes.loops.looks import without_looks
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, fresh_copy, is_const, substitute
 from parakeet_py.typed_ir.semantics import integer_bounds
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
@@ -61,6 +62,15 @@ class _Parallelizer(Rewriter):
     def statement(self, let: Let) -> Sequence[Let] | None:
         new = self.descend(let)
         made = new[0] if new else let
+        op = made.op
+        if isinstance(op, ir.For) and (body := without_looks(op.body)) is not op.body:  # operators do not look
+            bare = Let(let.outs, replace(op, body=body), let.pos)
+            found = self.as_operator(bare, None)
+            return new if found is None else found
+        return self.as_operator(made, new)
+
+    def as_operator(self, made: Let, new: Sequence[Let] | None) -> Sequence[Let] | None:
+        """What stands for a loop; `new` if that is what it was."""
         op = made.op
         if isinstance(op, ir.For) and not op.stoppable and isinstance(op.step, Const):
             effects = self.aliases.effects(op)

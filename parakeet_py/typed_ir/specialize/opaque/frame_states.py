@@ -27,8 +27,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.errors import UnsupportedError
-from parakeet_py.base.types import PYBOOL, PYINT
+from parakeet_py.base.types import BOOL, PYBOOL, PYINT
 from parakeet_py.frontend import ssa, to_ssa_cached
+from parakeet_py.frontend.desugar import signals
+from parakeet_py.frontend.desugar.caught_names import is_caught_error
 from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
@@ -40,10 +42,12 @@ from parakeet_py.typed_ir.specialize.opaque.operands import template_of
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, EXIT, FrameState, OpaqueSite
 from parakeet_py.typed_ir.specialize.restarts import HandBack
 from parakeet_py.typed_ir.specialize.values import (
+    NONE,
     ArrayV,
     ClosureV,
     ComprehensionV,
     DictV,
+    ErrorV,
     Frame,
     GeneratorV,
     InstanceV,
@@ -72,18 +76,31 @@ class Incomplete(Exception):
     """The state at this place cannot be described."""
 
 
-def exit_block(s: Context, operation: Sequence[Value] | None) -> ir.Block | None:
+def exit_block(s: Context, operation: Sequence[Value] | None, interrupted: bool = False) -> ir.Block | None:
     """The path on which Python takes the call over behind the present statement, an operation of these operands, or
-    before it (None); None if the state cannot be described."""
+    before it (None), or by raising what a handler of a signal has raised; None if the state cannot be described."""
     start = s.checkpoint()
     try:
         with s.builder.block() as statements:
-            site, leaves = _site(s, operation)
+            site, leaves = _site(s, operation, interrupted)
             s.builder.emit(ir.Opaque(s.add_site(site), leaves, True))
         return ir.Block(tuple(statements), ())
     except (Incomplete, HandBack, UnsupportedError):
         s.rollback(start)
         return None
+
+
+def leave_if_interrupted(s: Context) -> None:
+    """Let Python raise what a handler of a signal has raised, unless the handlers around do not catch such things."""
+    if not s.python.polls or not s.loops.looping or s.elements.in_body:
+        return
+    if s.guards and not any(signals.may_come(kind) for kinds in s.guards[-1].classes for kind in kinds):
+        return
+    exit = exit_block(s, (), interrupted=True)
+    if exit is None:
+        return
+    (interrupted,) = s.builder.emit(ir.Interrupted(), BOOL, name="interrupted")
+    s.builder.emit(ir.If(interrupted, exit, ir.Block((), ())))
 
 
 def leave_by(s: Context, flag: ir.Operand, exit: ir.Block) -> None:
@@ -101,10 +118,12 @@ def continue_unless(s: Context, condition: ir.Operand) -> bool:
     return True
 
 
-def _site(s: Context, operation: Sequence[Value] | None) -> tuple[OpaqueSite, tuple[ir.Operand, ...]]:
+def _site(
+    s: Context, operation: Sequence[Value] | None, interrupted: bool
+) -> tuple[OpaqueSite, tuple[ir.Operand, ...]]:
     if s.elements.in_body:
         raise Incomplete("an element function")
-    operands = _Operands(s)
+    operands = _Operands(s, interrupted)
     frames = []
     running = s.frames
     if operation is None:  # what the library does, Python does anew
@@ -124,6 +143,7 @@ def _site(s: Context, operation: Sequence[Value] | None) -> tuple[OpaqueSite, tu
     site = OpaqueSite(
         CONTINUE, tuple(operands.templates), (), None, "the rest of the call", "", line, (), trace,
         frames=tuple(frames), again=operation is None, given=operands.given(operation or ()), assigned=assigned,
+        interrupted=interrupted,
     )  # fmt: skip
     return site, tuple(operands.leaves)
 
@@ -165,21 +185,30 @@ def _state(s: Context, frame: Frame, depth: int, again: bool, operands: _Operand
     for let in way[:-1] if again or not isinstance(way[-1].op, ssa.For) else way:
         if isinstance(let.op, ssa.For):
             items.append(operands.iterator(frame.turns.get(id(let.op))))
-    values = tuple(operands.add(frame.env.get(var)) for var in live)
+    values = tuple(operands.add(operands.held(frame, var)) for var in live)
     return FrameState(owner, nested, _places(function, way), values, tuple(items))
 
 
 class _Operands:
     """What is handed over: each object once."""
 
-    def __init__(self, s: Context) -> None:
-        self.s = s
+    def __init__(self, s: Context, interrupted: bool) -> None:
+        self.s, self.interrupted = s, interrupted
         outer = s.frames[0]
         self.arguments = [outer.env[param.var] for param in outer.function.params]
         self.templates: list[Template] = []
         self.leaves: list[ir.Operand] = []
         self.known: list[tuple[Value, int]] = []
         self.shared: list[Value] = []  # what can be changed, inside other things
+
+    def held(self, frame: Frame, var: ssa.Var) -> Value | None:
+        """What a variable holds; nothing asks for an exception that a `try` has caught before, where one is raised."""
+        value = frame.env.get(var)
+        if self.interrupted and isinstance(value, ErrorV) and is_caught_error(var.name):
+            code = getattr(frame.namespace.owner, "__code__", None)
+            if code is not None and var.name not in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+                return NONE
+        return value
 
     def add(self, value: Value | None) -> int:
         """The number of an operand, or ~n for an argument of the call."""

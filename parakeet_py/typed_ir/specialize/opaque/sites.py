@@ -47,7 +47,8 @@ class OpaqueSite:
     instead. `foreign`: it is given objects that may have methods in Python, which it may run. With `exits`, the first
     result is `EXIT` where compiled code cannot go on: it then comes to a site with `frames`, at which Python does the
     rest of the call. These are the functions that are running, outermost first; the innermost one goes on behind its
-    statement, which has given what the operation gave, or with `again` does it anew. `given` are pairs: the number of
+    statement, which has given what the operation gave, or with `again` does it anew, or raises what a handler of a
+    signal has raised (`interrupted`). `given` are pairs: the number of
     an operand here, and of the operand of the operation that is the same object. `assigned` are the attributes of
     arguments that have been assigned until then, each with the number of what it holds: of an operand or, behind all
     operands, of an argument. Behind the operands come as many objects as there are `watched` paths: attributes that
@@ -73,6 +74,7 @@ class OpaqueSite:
     given: tuple[tuple[int, int], ...] = ()
     assigned: tuple[tuple[Source, int], ...] = ()
     watched: tuple[tuple[str, ...], ...] = ()
+    interrupted: bool = False
 
     @property
     def has_flag(self) -> bool:

@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from parakeet_py.base import grammar
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.frontend import ssa
+from parakeet_py.frontend.desugar.signals import look
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
 from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.containers import dict_items, strings
 from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instance_lists
+from parakeet_py.typed_ir.specialize.opaque import frame_states
 from parakeet_py.typed_ir.specialize.paths import generators, iterator_consumption, join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.iterables import counted, lazy_source, range_length, static_items
 from parakeet_py.typed_ir.specialize.paths.sides import note_choice, object_of, same_objects
@@ -216,6 +219,7 @@ def _counted_loop(
     def body() -> list[Value]:
         s.bind(op.item, item_at(index))
         s.frames[-1].turns[id(op)] = Turn(iterable, index)
+        _look(s, op)
         return s.run(op.body)
 
     try:
@@ -261,6 +265,19 @@ def _counted_loop(
     return assigned_attributes.taken(
         s, _loop_values(s, inits, templates, params, block.results, every), len(inits) - len(op.inits)
     )
+
+
+def _look(s: Context, op: ssa.For | ssa.While) -> None:
+    """Look at signals where an iteration begins, if there are handlers around, or other loops of the function look;
+    unless the loop does so itself, inside a `try` of its own."""
+    if (s.guards or _looks(s.frames[0].function.body)) and not _looks(op.body):
+        frame_states.leave_if_interrupted(s)
+
+
+def _looks(block: ssa.Block) -> bool:
+    """Does any loop here look at signals, inside a `try`?"""
+    calls = (let.op for let in grammar.walk(block) if isinstance(let.op, ssa.Call))
+    return any(isinstance(one.function, ssa.Const) and one.function.value is look for one in calls)
 
 
 def _leave_copies(s: Context, iterable: Value) -> None:
@@ -432,6 +449,7 @@ def specialize_while(s: Context, op: ssa.While) -> list[Value]:
 
     def body() -> list[Value]:
         s.learn(tested[0], True)
+        _look(s, op)
         return s.run(op.body)
 
     (test, turn), params, templates = _fixed_point(s, op, templates, body, condition, inits)

@@ -13,7 +13,7 @@ import numpy as np
 from parakeet_py import operators
 from parakeet_py.base.errors import KEY, UnsupportedError, name_of_exception
 from parakeet_py.base.types import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, Scalar, is_complex, is_float, is_integer
-from parakeet_py.frontend.desugar import lru_cache, managers
+from parakeet_py.frontend.desugar import lru_cache, managers, signals
 from parakeet_py.signature.attribute_sources import in_class
 from parakeet_py.signature.device_classes import class_is_of_dask
 from parakeet_py.typed_ir import ir
@@ -31,6 +31,7 @@ from parakeet_py.typed_ir.specialize.instances import (
     text_columns,
 )
 from parakeet_py.typed_ir.specialize.message_arguments import escaped
+from parakeet_py.typed_ir.specialize.opaque import frame_states
 from parakeet_py.typed_ir.specialize.paths import iterables, iterator_consumption, tagged_scalars
 from parakeet_py.typed_ir.specialize.python import long_ints, named_tuples
 from parakeet_py.typed_ir.specialize.python.python_scalars import OVERFLOW, python_binary, python_unary, scalar_abs
@@ -171,6 +172,12 @@ def _left_by(s: Context, manager: Value, error: Value) -> Value:
     """Where it raises in the body, Python goes on: see `paths.guarded`."""
     s.check(ir.Const(False, PYBOOL), "Deoptimize", "an exception inside `with`")
     return NeverV()
+
+
+@builtin(signals.look)
+def _look(s: Context) -> Value:
+    frame_states.leave_if_interrupted(s)
+    return lift(None)
 
 
 @builtin(zip)
