@@ -34,19 +34,24 @@ def _options(line: str) -> dict[str, Any]:
 
 def functions_of(cell: str) -> list[str]:
     """The names of the functions that a cell defines at its top level."""
-    names = [node.name for node in ast.parse(cell).body if isinstance(node, ast.FunctionDef)]
-    if not names:
-        raise ValueError("%%accelerate: the cell defines no function at its top level")
-    return names
+    return [node.name for node in ast.parse(cell).body if isinstance(node, ast.FunctionDef)]
 
 
 def load(shell: Any) -> None:
     """Register the magics with an IPython shell."""
 
+    from IPython.core.error import UsageError  # shown as a line
+
     def accelerate_cell(line: str, cell: str) -> None:
-        options = _options(line)
+        try:
+            options = _options(line)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if not shell.run_cell(cell).success:  # which has shown why
+            return
         names = functions_of(shell.transform_cell(cell))
-        shell.run_cell(cell).raise_error()
+        if not names:
+            raise UsageError("%%accelerate: the cell defines no function at its top level")
         for name in names:
             function = shell.user_ns[name]
             shell.user_ns[name] = accelerate(**options)(function)
@@ -55,9 +60,9 @@ def load(shell: Any) -> None:
         try:
             call = ast.parse(line.strip(), mode="eval").body
         except SyntaxError as error:
-            raise ValueError(f"%explain: {error.msg}; write a call, such as %explain f(np.ones(3))") from None
+            raise UsageError(f"%explain: {error.msg}; write a call, such as %explain f(np.ones(3))") from None
         if not isinstance(call, ast.Call):
-            raise ValueError("%explain: write a call, such as %explain f(np.ones(3))")
+            raise UsageError("%explain: write a call, such as %explain f(np.ones(3))")
         function = shell.ev(ast.unparse(call.func))
         function = function if hasattr(function, "explain") else accelerate(function)
         call.func = ast.Attribute(ast.Name("_parakeet_function", ast.Load()), "explain", ast.Load())

@@ -343,7 +343,11 @@ def _warn_of_unknown(names: Iterable[str]) -> None:
 
             from parakeet_py.base.errors import advised
 
-            meant = nearest(name, known, str.upper) or f"there are {', '.join(known)}"
+            prefix, names = "PARAKEET_", [one.removeprefix("PARAKEET_") for one in known]
+            meant = (
+                nearest(name.removeprefix(prefix), names, str.upper).replace("'", f"'{prefix}", 1)
+                or f"there are {', '.join(known)}"
+            )
             text = f"the environment variable {name} is no setting of parakeet_py; {meant.strip()}"
             warnings.warn(advised(text), stacklevel=user_level())
 

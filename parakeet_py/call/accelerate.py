@@ -65,6 +65,8 @@ def _make(function: Callable[..., Any], options: dict[str, Any], checked: bool |
         return function if not options else _make(function.__wrapped__, options)
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(_make(function.__func__, options))
+    if isinstance(function, type):
+        raise TypeError(f"{function.__qualname__} is a class: decorate the methods that are to be accelerated")
     if not callable(function):
         raise TypeError(f"{function!r} is not callable")
     instance = AcceleratedFunction.__new__(AcceleratedFunction)

@@ -37,13 +37,35 @@ def parameter_names(code: CodeType) -> list[str]:
 
 def wrong_arguments(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
     """What is wrong with arguments that have no positional form."""
-    import inspect
-
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        _doing_nothing(function)(*args, **kwargs)
     except TypeError as error:
-        return TypeError(f"{function.__qualname__}() {error}{_of_a_method(function, args)}")
+        return TypeError(f"{error}{_of_a_method(function, args)}")
     return TypeError(f"{function.__qualname__}() does not take these arguments")
+
+
+def _doing_nothing(function: FunctionType) -> FunctionType:
+    """A function with these parameters that does nothing: what Python says of its arguments is what it says of those."""
+    code, nothing = function.__code__, (lambda: None).__code__
+    own = nothing.replace(
+        co_argcount=code.co_argcount,
+        co_posonlyargcount=code.co_posonlyargcount,
+        co_kwonlyargcount=code.co_kwonlyargcount,
+        co_nlocals=len(names := tuple(parameter_names_of(code))),
+        co_varnames=names,
+        co_flags=nothing.co_flags | code.co_flags & (VARARGS | VARKEYWORDS),
+        co_name=code.co_name,
+        **({"co_qualname": code.co_qualname} if hasattr(code, "co_qualname") else {}),
+    )
+    made = FunctionType(own, {}, function.__name__, function.__defaults__)
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    return made
+
+
+def parameter_names_of(code: CodeType) -> tuple[str, ...]:
+    """The names of the parameters in the order in which they are variables."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    return code.co_varnames[: count + bool(code.co_flags & VARARGS) + bool(code.co_flags & VARKEYWORDS)]
 
 
 def _of_a_method(function: FunctionType, args: tuple[Any, ...]) -> str:

@@ -238,8 +238,8 @@ class TestExplain:
             ("{source}:add_one", ["--args", "1 +"], "--args '1 +': SyntaxError: "),
             ("{source}:np", ["--args", "1"], "is no function, it is module"),
             ("{source}:add_one", ["--args", "np.ones(3)["], "with NumPy as np: --args 'np.ones(10), scale=2.0'"),
-            ("{source}:add_one", ["--args", "1, 2"], "add_one() too many positional arguments"),
-            ("{source}:add_one", ["--args", ""], "add_one() missing a required argument: 'x'"),
+            ("{source}:add_one", ["--args", "1, 2"], "add_one() takes 1 positional argument but 2 were given"),
+            ("{source}:add_one", ["--args", ""], "add_one() missing 1 required positional argument: 'x'"),
             ("{source}:add_one", ["--args", "{1}", "--stage", "llvm"], "instead: "),
         ],
     )

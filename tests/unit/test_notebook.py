@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction
@@ -41,12 +42,20 @@ def test_cells_are_accelerated(shell: Any) -> None:
 def test_options_of_cells(shell: Any) -> None:
     run(shell, "%%accelerate --strict --threads 1\ndef f(x):\n    return x + 1\n")
     assert shell.user_ns["f"]._dispatcher.options == {"strict": True, "threads": 1}
-    with pytest.raises(ValueError, match="unrecognized arguments: --nothing; usage: %%accelerate"):
+    with pytest.raises(UsageError, match="unrecognized arguments: --nothing; usage: %%accelerate"):
         run(shell, "%%accelerate --nothing\ndef f(x):\n    return x + 1\n")
-    with pytest.raises(ValueError, match="defines no function"):
+    with pytest.raises(UsageError, match="defines no function"):
         run(shell, "%%accelerate\nx = 1\n")
-    with pytest.raises(ZeroDivisionError):
-        run(shell, "%%accelerate\ndef f(x):\n    return x\n1 / 0\n")
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"), [("def g(x):\n    return x\n1 / 0\n", "ZeroDivision"), ("def g(x)\n    return x\n", "Syntax")]
+)
+def test_a_cell_that_raises_shows_no_frames_of_the_magic(shell: Any, capsys: Any, cell: str, kind: str) -> None:
+    run(shell, "%%accelerate\n" + cell)
+    shown = capsys.readouterr().out
+    assert shown.count(f"{kind}Error") >= 1 and "notebook.py" not in shown and "raise_error" not in shown
+    assert not isinstance(shell.user_ns.get("g"), AcceleratedFunction)
 
 
 def test_explain(shell: Any) -> None:
@@ -55,5 +64,5 @@ def test_explain(shell: Any) -> None:
     assert str(found).startswith("f(float64[1 axis], float)") and found.kernels == 1
     assert not [name for name in shell.user_ns if name.startswith("_parakeet")]
     for text in ("f", "f(", "1 +"):
-        with pytest.raises(ValueError, match="write a call"):
+        with pytest.raises(UsageError, match="write a call"):
             run(shell, f"%explain {text}")

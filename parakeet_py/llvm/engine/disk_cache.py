@@ -39,6 +39,7 @@ except ImportError:
     from hashlib import blake2b
 
 MAGIC = b"PARAKT\x00\x03"
+_BLOCK = 4096
 TRIM_EVERY = 64  # puts between two looks at the total size
 _SUFFIX = ".parakeet"
 _HEAD = len(MAGIC) + 2 + 4 + 8
@@ -258,9 +259,10 @@ def put(key: str, payload: bytes, metadata: dict[str, Any] | None = None, title:
     folder = directory()
     if folder is None:
         return False
-    if not write_file(os.path.join(folder, key + _SUFFIX), _encode(key, payload, metadata or {}, title)):
+    data = _encode(key, payload, metadata or {}, title)
+    if not write_file(os.path.join(folder, key + _SUFFIX), data):
         return False
-    _count_put(folder)
+    _count_put(folder, _taken_by(len(data)))
     return True
 
 
@@ -331,18 +333,27 @@ def _touch(path: str, status: os.stat_result) -> None:
 
 
 _puts = 0
+_total = 0  # bytes of the entries, by the last look, and those that this process has put since
 
 
-def _count_put(folder: str) -> None:
-    """Look at the total size now and then: in the first put of a process, and every `TRIM_EVERY` after it."""
-    global _puts
-    if _puts % TRIM_EVERY == 0:
-        trim(folder, config.current().cache_size)
+def _taken_by(size: int) -> int:
+    """The bytes of a file on the disk, in blocks as most file systems have them."""
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _count_put(folder: str, size: int) -> None:
+    """Look at the total size in the first put of a process, when the limit may have been passed, and now and then, as
+    others put entries, too."""
+    global _puts, _total
+    _total += size
+    limit = config.current().cache_size
+    if _puts % TRIM_EVERY == 0 or _total > limit:
+        _total = trim(folder, limit)
     _puts += 1
 
 
 class Kept(NamedTuple):
-    """A file of an entry: when it was used last (seconds since 1970, coarsely), its bytes, where it is."""
+    """A file of an entry: when it was used last (seconds since 1970, coarsely), its bytes on the disk, where it is."""
 
     used: float
     size: int
@@ -358,7 +369,9 @@ class Kept(NamedTuple):
 
 def kept(folder: str) -> list[Kept]:
     """The entries of a folder, those that were not used for longest first."""
-    return sorted(Kept(status.st_mtime, status.st_size, path) for path, status in _files(folder) if _is_entry(path))
+    return sorted(
+        Kept(status.st_mtime, _taken_by(status.st_size), path) for path, status in _files(folder) if _is_entry(path)
+    )
 
 
 def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -374,8 +387,9 @@ def _is_entry(path: str) -> bool:
     return path.endswith(_SUFFIX)
 
 
-def trim(folder: str, limit: int) -> None:
-    """Delete the entries not used for longest until at most `limit` bytes are left; left-over temporaries too."""
+def trim(folder: str, limit: int) -> int:
+    """Delete the entries not used for longest if they take more than `limit` bytes, left-over temporaries too; the bytes
+    that are left."""
     import time
 
     for path, status in _files(folder):
@@ -383,13 +397,13 @@ def trim(folder: str, limit: int) -> None:
             _delete(path)
     entries = kept(folder)
     total = sum(entry.size for entry in entries)
-    if total <= limit:
-        return
-    for entry in entries:
-        _delete(entry.path)
-        total -= entry.size
-        if total <= limit * 3 // 4:
-            return
+    if total > limit:
+        for entry in entries:
+            _delete(entry.path)
+            total -= entry.size
+            if total <= limit * 3 // 4:
+                break
+    return total
 
 
 def clear(folder: str) -> tuple[int, int]:
@@ -398,7 +412,7 @@ def clear(folder: str) -> tuple[int, int]:
     for path, _ in found:
         _delete(path)
     left = {path for path, _ in _files(folder)}
-    gone = [status.st_size for path, status in found if path not in left]
+    gone = [_taken_by(status.st_size) for path, status in found if path not in left]
     return len(gone), sum(gone)
 
 

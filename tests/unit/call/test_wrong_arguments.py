@@ -146,9 +146,9 @@ def test_methods(name: str, bound: bool) -> None:
 @pytest.mark.parametrize("way", ["explain", "typed_ir", "imp", "llvm", "ptx"])
 def test_what_asks_for_a_call(way: str) -> None:
     ask = getattr(accelerate(default), way)
-    with pytest.raises(TypeError, match=r"default\(\) missing a required argument: 'x'"):
+    with pytest.raises(TypeError, match=r"default\(\) missing 1 required positional argument: 'x'"):
         ask()
-    with pytest.raises(TypeError, match=r"default\(\) too many positional arguments"):
+    with pytest.raises(TypeError, match=r"default\(\) takes from 1 to 2 positional arguments but 3 were given"):
         ask(1, 2, 3)
 
 
@@ -158,6 +158,6 @@ def test_what_asks_a_bound_method() -> None:
     said = r"'x'; the object of a method comes first, as in Plain.method.explain\(object, ...\)"
     with pytest.raises(TypeError, match=said):
         made().method.explain(1.0)
-    with pytest.raises(TypeError, match=r"missing a required argument: 'x'$"):
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'x'$"):
         made.method.explain(made())
     assert made.method.explain(made(), 1.0).fell_back is None

@@ -86,7 +86,7 @@ def test_no_compiler_is_said(source: str, tmp_path: Path, monkeypatch: pytest.Mo
         ((), "give --args"),
         (("--args", "np.ones(3)"), "where to?"),
         (("--args", "np.ones(", "-o", "out"), "SyntaxError"),
-        (("--args", "np.ones(3), 2", "-o", "out"), "too many positional arguments"),
+        (("--args", "np.ones(3), 2", "-o", "out"), "takes 1 positional argument but 2 were given"),
         (("--args", "np.ones(3)", "-o", "out", "--target", "sm_90"), "no target sm_90; there are x86-64-v2"),
         (("--args", "np.ones(3)", "-o", "out", "--threads", "4"), "no threads '4'; there are serial"),
         (("--args", "np.ones(3), y=2", "-o", "out"), "unexpected keyword argument 'y'"),

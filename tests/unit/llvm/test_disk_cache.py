@@ -124,11 +124,18 @@ def test_the_least_recently_used_go_first(folder: Path) -> None:
         then = time.time() - 10_000 * (10 - age)
         os.utime(folder / f"{key}.parakeet", (then, then))
     assert disk_cache.get(keys[0]) is not None  # used now
-    disk_cache.trim(os.fspath(folder), 6000)
+    disk_cache.trim(os.fspath(folder), 6 * 4096)
     left = [key for key in keys if disk_cache.get(key) is not None]
     assert keys[0] in left
     assert left[1:] == keys[-len(left) + 1 :]
     assert 2 <= len(left) <= 5
+
+
+def test_many_small_entries_stay_below_the_limit(folder: Path) -> None:
+    with config.options(cache_size=20 * 4096):
+        for k in range(70):
+            disk_cache.put(disk_cache.digest("small", k), b"x")
+    assert 10 <= len(list(folder.iterdir())) <= 20
 
 
 def test_left_over_temporaries_are_removed(folder: Path) -> None:

@@ -314,7 +314,7 @@ def test_explain_before_a_first_call() -> None:
     for _ in range(2):
         f(np.arange(3.0))
     assert "not compiled yet" not in str(f.explain(np.arange(3.0)))
-    with pytest.raises(TypeError, match=r"<lambda>\(\) missing a required argument: 'x'"):
+    with pytest.raises(TypeError, match=r"<lambda>\(\) missing 1 required positional argument: 'x'"):
         f.explain()
     with pytest.raises(TypeError, match=r"<lambda>\(\) got an unexpected keyword argument 'y'"):
         f.typed_ir(1, y=2)
