@@ -45,7 +45,7 @@ def wrong_arguments(function: FunctionType, args: tuple[Any, ...], kwargs: dict[
 
 
 def _doing_nothing(function: FunctionType) -> FunctionType:
-    """A function with these parameters that does nothing: what Python says of its arguments is what it says of those."""
+    """A function with these parameters that does nothing: Python says the same of its arguments."""
     code, nothing = function.__code__, (lambda: None).__code__
     own = nothing.replace(
         co_argcount=code.co_argcount,

@@ -388,8 +388,8 @@ def _is_entry(path: str) -> bool:
 
 
 def trim(folder: str, limit: int) -> int:
-    """Delete the entries not used for longest if they take more than `limit` bytes, left-over temporaries too; the bytes
-    that are left."""
+    """Delete the entries not used for longest if they take more than `limit` bytes, left-over temporaries too; gives
+    the bytes that are left."""
     import time
 
     for path, status in _files(folder):
