@@ -20,6 +20,7 @@ import pytest
 
 os.environ.setdefault("PARAKEET_CHECK", "1")
 os.environ.setdefault("PARAKEET_CACHE", "0")
+os.environ.setdefault("PARAKEET_BACKGROUND", "0")  # tests know which call is compiled
 os.environ.setdefault("PARAKEET_TIERS", "0")  # optimised code is what is tested, but for tests of quick code
 if "PARAKEET_CACHE_DIR" not in os.environ:  # else it is the folder of the process that began this one
     _folder = tempfile.TemporaryDirectory(prefix="parakeet-cache-")  # removed when this process ends

@@ -62,6 +62,7 @@ class Config:
     stop_pass : pass after which compilation stops (PARAKEET_STOP)
     timeline : record what calls on devices do when, for `explain(...).timeline` (PARAKEET_TIMELINE)
     when : compile "now", at the first call, or when it "pays" (PARAKEET_WHEN)
+    background : calls go on in Python while their function is compiled in another thread (PARAKEET_BACKGROUND)
     tiers : make the code of a first call quickly, and optimise it when calls have taken as long (PARAKEET_TIERS)
     enabled : accelerate; else decorated functions run as plain Python (switched off by PARAKEET_DISABLE)
     perf : "map" or "jitdump": write names of machine code where `perf` finds them; "gdb": announce names and lines to
@@ -89,6 +90,7 @@ class Config:
     stop_pass: str | None = None
     timeline: bool = False
     when: str = "pays"
+    background: bool = True
     tiers: bool = True
     enabled: bool = True
     perf: str = ""
@@ -205,6 +207,7 @@ _FLAGS = (
     "exact",
     "libdevice",
     "timeline",
+    "background",
     "tiers",
     "enabled",
 )
@@ -247,6 +250,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "stop_pass": ("PARAKEET_STOP", str.strip),
     "timeline": ("PARAKEET_TIMELINE", _parse_bool),
     "when": ("PARAKEET_WHEN", str.strip),
+    "background": ("PARAKEET_BACKGROUND", _parse_bool),
     "tiers": ("PARAKEET_TIERS", _parse_bool),
     "enabled": ("PARAKEET_DISABLE", lambda text: not _parse_bool(text)),
     "perf": ("PARAKEET_PERF", str.strip),

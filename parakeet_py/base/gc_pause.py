@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from parakeet_py.base import compiler_thread
+
 __all__ = ["put_off"]
 
 _lock = threading.Lock()
@@ -23,8 +25,12 @@ _some_are_frozen = False
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """No collection starts by itself in this block; blocks of several threads may overlap."""
+    """No collection starts by itself in this block; blocks of several threads may overlap. Off the path of calls, whose
+    cycles have to be found meanwhile, nothing is put off."""
     global _blocks, _was_on
+    if compiler_thread.is_here():
+        yield
+        return
     with _lock:
         if _blocks == 0:
             _was_on = gc.isenabled()

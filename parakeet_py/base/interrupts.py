@@ -8,7 +8,8 @@ exception is raised at the end of the block, whatever has become of the compiler
 What another thread sets (`PyThreadState_SetAsyncExc`) cannot be kept; `came_from_outside` distinguishes such an
 exception from an error of the compiler by its origin: the instruction it came from is none that raises.
 
-`poll` also looks at the clock, where the compiler has a `deadline`.
+`poll` also looks at the clock, where the compiler has a `deadline`, and ends what is compiled off the path of calls
+where that has to stop (`compiler_thread`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from parakeet_py.base import compiler_thread
 from parakeet_py.base.lazy_modules import loading
 
 __all__ = ["Interrupted", "OutOfTime", "came_from_outside", "deadline", "held", "poll"]
@@ -29,7 +31,7 @@ __all__ = ["Interrupted", "OutOfTime", "came_from_outside", "deadline", "held", 
 _signal: Any = importlib.import_module("_signal")  # `signal` catches ValueErrors in Python, those of handlers too
 _pending: list[BaseException] = []  # what handlers have raised in the open block
 _open = False
-_latest: float | None = None  # when the compiler has to be done, by the monotonic clock
+_latest: tuple[int, float] | None = None  # the thread that compiles, and when it has to be done
 _SIGNALS: tuple[int, ...] = tuple(_signal.valid_signals())
 _OTHER_INTERPRETER = "signal only works in main thread of the main interpreter"
 _RAISING = frozenset({"RAISE_VARARGS", "RERAISE"})
@@ -37,7 +39,7 @@ _WITHOUT_ARGUMENTS = (StopIteration, GeneratorExit, MemoryError)  # that functio
 
 
 class Interrupted(BaseException):
-    """Unwinds the compiler; the exception that it stands for is raised at the end of the `held` block."""
+    """Unwinds the compiler; the exception that it stands for, if any, is raised at the end of the `held` block."""
 
 
 class OutOfTime(BaseException):
@@ -130,7 +132,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
     """
     global _latest
     before = _latest
-    _latest = None if seconds is None else _now() + seconds
+    _latest = None if seconds is None else (threading.get_ident(), _now() + seconds)
     try:
         yield
     finally:
@@ -138,15 +140,18 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
 
 def _now() -> float:
-    return time.process_time() - loading[0]
+    taken = time.thread_time() if compiler_thread.is_here() else time.process_time()
+    return taken - loading[0]
 
 
 def poll(ahead: float = 0.0) -> None:
     """Unwind the compiler if a handler has raised, or the time is over; `ahead`: seconds of CPU time at least until it
     can be asked again."""
-    if _latest is not None and _now() + ahead > _latest:
+    if _latest is not None and _latest[0] == threading.get_ident() and _now() + ahead > _latest[1]:
         raise OutOfTime
     if _pending and threading.current_thread() is threading.main_thread():
+        raise Interrupted
+    if compiler_thread.must_stop():
         raise Interrupted
 
 

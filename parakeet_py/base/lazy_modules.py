@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 _KNOWN = frozenset({"__spec__", "__name__", "__class__", "__file__", "__package__", "__loader__"})  # beforehand
-loading = [0.0]  # seconds of CPU time that modules have taken to be executed, as far as `loads` knows
+loading = [0.0]  # seconds of a thread's time that modules have taken to be executed, as far as `loads` knows
 _level = [0]  # of `loads` within each other
 Key = TypeVar("Key")
 Entry = TypeVar("Entry")
@@ -76,14 +76,14 @@ def _execute(module: _Unexecuted) -> None:
 @contextmanager
 def loads() -> Iterator[None]:
     """Modules are imported in this block: what that takes is counted in `loading`."""
-    start = time.process_time()
+    start = time.thread_time()
     _level[0] += 1
     try:
         yield
     finally:
         _level[0] -= 1
         if not _level[0]:
-            loading[0] += time.process_time() - start
+            loading[0] += time.thread_time() - start
 
 
 class LateTable(dict[Key, Entry]):

@@ -166,6 +166,7 @@ class Options(TypedDict, total=False):
 
     strict: bool
     when: str
+    background: bool
     tiers: bool
     threads: int | None
     devices: str | None
@@ -306,6 +307,8 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         "pays": calls run in Python until they have cost what compiling will; larger ones are compiled at
         once; and code that turns out to be slower than Python is not used. "now": the first call of a signature is
         compiled.
+    background : bool, default: True
+        With "pays": calls go on in Python while the function is compiled in another thread, if there are several CPUs.
     tiers : bool, default: True
         With "now": what has little to do is compiled without being optimised, until its calls have taken as long as
         that takes.

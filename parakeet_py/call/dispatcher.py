@@ -35,6 +35,7 @@ from parakeet_py.base.frames.hidden_frames import HIDES, hidden
 from parakeet_py.base.frames.tracebacks import shown, user_level
 from parakeet_py.base.gc_pause import put_off
 from parakeet_py.base.interrupts import came_from_outside, held
+from parakeet_py.call.dispatch.background import is_busy
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.dispatch.error_states import ErrorStates
 from parakeet_py.call.dispatch.first_calls import FirstCalls
@@ -300,6 +301,8 @@ class Dispatcher(Compiling):
             return self.rent(normal, refused=True) if pays else self.run_python(normal)
         if pays and self.account.takes(normal, self.has_stored):
             return self.rent(normal)
+        if pays and is_busy() and self.goes_on(normal):
+            return self.rent(normal)
         with self.lock, held():
             try:
                 signature = self.signature(normal)
@@ -548,6 +551,8 @@ class Dispatcher(Compiling):
         """Python has run a call without an exception, maybe the first of those like it, which then have another chance:
         what an operation gives can be seen now, and if they are refused again, the user is warned."""
         reason = None
+        if is_busy():  # the next one will do
+            return
         with self.after_python(), self.lock:
             reason = self.refused.went_well(normal, signature)
             if reason is not None:

@@ -3,8 +3,9 @@
 This is the ski-rental rule. A call that is priced higher than compiling (see `pricing`) is compiled at once. Others
 run in Python, and what they take is added up, without what calls within them have waited for the compiler. When the
 sum reaches the price of compiling, the next call is compiled, and the sum begins anew: new signatures have to earn
-their compilation too. In all, time is never more than about twice that of the better choice, whatever calls come. Code
-that an earlier process has left on the disk costs next to nothing and is asked for long before.
+their compilation too. In all, time is never more than about twice that of the better choice, whatever calls come. Where
+there are several CPUs, calls go on in Python while the function is compiled (see `dispatch.background`). Code that an
+earlier process has left on the disk costs next to nothing and is asked for long before.
 
 A function of which many calls run in Python gets a `PlainGate` for them, which calls Python from machine code and keeps
 the account there.
@@ -20,7 +21,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
+from parakeet_py.base import compiler_thread
 from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.call.dispatch import background
 from parakeet_py.call.dispatch.first_calls import DEEP, FirstCalls, gates_pay
 from parakeet_py.call.fallback_cache import MAX_KINDS, kind_of
 from parakeet_py.call.pricing import BEGUN, MOST, SHARE, CodeSize, compile_cost, size_of, size_of_code
@@ -55,6 +58,8 @@ class Account:
     compiled : kinds of calls for which there is machine code
     left : kinds of calls for which Python is faster, up to a size
     waited : nanoseconds that calls have waited for the compiler
+    waits : the next call that is compiled waits for it
+    asks : off the path of calls, something has been found that the next one has to do
     owed : nanoseconds of compiling this function that are lost if its code is not used
     decision : what was decided last, and why, for people
     """
@@ -67,6 +72,7 @@ class Account:
         self.expected = 0.0  # nanoseconds of the last call that was looked at
         self.calls = 0
         self.running = 0  # calls that `run` is in
+        self.waits = self.asks = False
         self.refused = False  # the last call that a gate was asked for is none that will be compiled
         self.measuring = False  # the next call runs in Python once more, so that its time is known
         self.looked = False  # for code on the disk
@@ -123,6 +129,8 @@ class Account:
         """Does a call in positional form run in Python? `disk`: asks whether there is code on the disk."""
         self.settle_gates()
         self.loading = False
+        if self.asks:
+            return False
         price = self.price
         if self.spent >= price:
             taken = self.described()
@@ -151,6 +159,13 @@ class Account:
             return False
         self.decision = ""
         return True
+
+    def goes_on(self, normal: Sequence[Any]) -> bool:
+        """Does a call that is to be compiled take less in Python than compiling does?"""
+        if self.loading or self.waits:
+            return False
+        size, taken = self.last.get(kind_of(normal), (-1, 0.0))
+        return (taken if size_of(normal) <= 2 * size else self.code_size().cost(normal)) < self.cost
 
     def caution(self) -> float:
         """How many times the price a call must be expected to take, so that it is compiled at once.
@@ -309,7 +324,7 @@ class Account:
         """Give gates what calls may take until it is decided anew."""
         self.settle_gates()
         budget = (self.price if self.looked else min(self.price, LOADING)) - self.spent
-        if budget <= 0 and (self.refused or self.is_doubtful()):
+        if budget <= 0 and (self.refused or background.is_busy() or self.is_doubtful()):
             budget = max(FOLLOWING, self.spent / 4)
         for gate in self.gates:
             self.given -= gate.left
@@ -318,19 +333,27 @@ class Account:
 
     def close(self, in_vain: bool = False) -> None:
         """Something has been compiled, or it was tried: gates take no more calls, and the sum begins anew."""
-        self.settle_gates()
-        for gate in self.gates:
-            gate.left = 0
-        self.gates.clear()
-        self.given = self.spent = 0.0
+        self.close_gates()
+        self.spent = 0.0
+        self.waits = False
         self.calls = 0
         if in_vain:
             self.factor *= 2
 
+    def close_gates(self) -> None:
+        """Let gates take no more calls."""
+        self.settle_gates()
+        for gate in self.gates:
+            gate.left = 0
+        self.gates.clear()
+        self.given = 0.0
+
     def has_waited(self, nanoseconds: float, importing: float = 0.0) -> None:
-        """A call has waited for the compiler, part of it for modules to be imported, which is done once for all."""
-        booked[0] += int(nanoseconds)
-        self.waited += nanoseconds
+        """The compiler has taken so long, and a call has waited for it, but off the path of calls. Part of that was to
+        import modules, which is done once for all."""
+        if not compiler_thread.is_here():
+            booked[0] += int(nanoseconds)
+            self.waited += nanoseconds
         own = max(nanoseconds - importing, 0.0)
         compile_cost.lost += own
         self.owed += own
@@ -423,7 +446,7 @@ class Trial:
         finally:
             samples.append(time.perf_counter_ns() - start)
             self.size = max(self.size, size)
-            if not self.over:
+            if not (self.over or background.is_busy()):  # the compiler has the lock that is needed
                 self.judge(native, python)
 
     def judge(self, native: list[float], python: list[float]) -> None:

@@ -668,3 +668,14 @@ def changed(a):
 def percent_formats_in_order(a):
     """Values are formatted one after the other where there are only strings among them, all at once else."""
     return "%s, %r%% %-5s|" % (a, changed(a), a[1]), "%d %s" % (int(a[0]), changed(a)), "%5s|%.2s" % (a[0], "abc")
+
+
+@program([(arr("f8", 3), 4)], fell_back=None)
+def inner_loop_over_what_no_path_has_bound(a, k):
+    try:
+        b = a[:]
+    except Exception:
+        rows = np.zeros(k + 1)
+    if not k:
+        b = [(x, y) for x in range(2) for y in rows]
+    return b

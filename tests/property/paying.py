@@ -2,7 +2,8 @@
 
 What calls are expected to cost is set so low that a series of a dozen calls goes all the way: machine code of the
 package takes the first ones, a gate to Python those after, the evaluator observes some, code is compiled or loaded, is
-tried against Python, and is kept or left. Arguments change from call to call.
+tried against Python, and is kept or left. Arguments change from call to call, also while the compiler looks at those of
+one, as it works in a thread of its own for every second program.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from unittest.mock import patch
 
 from parakeet_py import accelerate
 from parakeet_py.call import pricing, renting
-from parakeet_py.call.dispatch import first_calls
+from parakeet_py.call.dispatch import background, first_calls
 from tests.corpus import Case
 from tests.property.generated import compared, note
 from tests.property.recipes import made
@@ -43,6 +44,7 @@ def soon(budget: int, price: float, few: int, gates: bool) -> Iterator[None]:
             (renting, "gates_pay", lambda calls=1: gates),
             (renting, "FOLLOWING", 0.0),
             (renting, "LONGEST", 1e18),
+            (renting.Account, "goes_on", lambda self, normal: not (self.loading or self.waits)),
             (first_calls, "gates_pay", lambda calls=1: gates),
             (first_calls, "BUDGET", budget),
             (first_calls, "FEW", few),
@@ -57,9 +59,12 @@ def check_paying(program: Program, f: Callable[..., Any], number: int) -> list[s
     chosen = random.Random(number)
     calls = program.calls()
     found: list[str] = []
+    beside = number // len(SETTINGS) % 2 == 1
     with soon(**SETTINGS[number % len(SETTINGS)]):
-        fast = accelerate(when="pays")(f)
-        for turn in range(CALLS):
+        fast = accelerate(when="pays", background=beside)(f)
+        for turn in range(2 * CALLS if beside else CALLS):
+            if beside and turn > chosen.randrange(CALLS):
+                background.wait()
             recipes = calls[turn % len(calls) if turn < 4 else chosen.randrange(len(calls))]
             note(f"call {turn}: {recipes!r}")
             case = Case(functools.partial(made, recipes))

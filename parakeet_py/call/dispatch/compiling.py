@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from parakeet_py.base import compiler_thread
 from parakeet_py.base import config as settings
 from parakeet_py.base.debug_log import log, shows_info
 from parakeet_py.base.errors import NoSourceError, NotObservedError, UnsupportedError
@@ -27,6 +28,7 @@ from parakeet_py.signature.specs import Signature
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled, Extents
+    from parakeet_py.call.dispatch.signature_states import Decision
     from parakeet_py.call.handed_back import OpaqueCalls
     from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
@@ -36,6 +38,8 @@ LONGEST_EVALUATIONS = 2.0  # seconds of the calls of a function that are observe
 
 class Compiling(Specializations):
     """The compiled code of one function, and how it is made."""
+
+    found: Decision | None = None  # what the next call of a signature does, found off the path of calls
 
     @put_off()
     def specialize(self, normal: tuple[Any, ...], signature: Signature, extents: Extents) -> Loaded | None:
@@ -55,13 +59,13 @@ class Compiling(Specializations):
         hopeful = (
             runs <= MAX_OBSERVED_RUNS and self.evaluated_for < LONGEST_EVALUATIONS
         )  # else calls reach again and again what none of them shows
-        start, before = time.perf_counter(), loading[0]
+        start, before = compiler_thread.clock(), loading[0]
         loaded = self.load(signature, config, extents) if config.uses_disk and hopeful else None
         if loaded is not None:
             if config.debug or shows_info():
                 from parakeet_py.call.debug_log import tell_loaded
 
-                tell_loaded(self.function, signature, time.perf_counter() - start, config.debug)
+                tell_loaded(self.function, signature, compiler_thread.clock() - start, config.debug)
             if config.pays:
                 self.account.has_code(normal)
             return loaded
@@ -81,7 +85,7 @@ class Compiling(Specializations):
             return loaded
         except OutOfTime:
             in_vain = True
-            compile_cost.learn(size, 1e9 * (time.perf_counter() - start - (loading[0] - before)))
+            compile_cost.learn(size, 1e9 * (compiler_thread.clock() - start - (loading[0] - before)))
             if self.account.longest < self.account.most / 1e9:
                 raise NotEarned from None
             text = (
@@ -98,7 +102,7 @@ class Compiling(Specializations):
             in_vain = True
             raise
         finally:
-            self.account.has_waited(1e9 * (time.perf_counter() - start), 1e9 * (loading[0] - before))
+            self.account.has_waited(1e9 * (compiler_thread.clock() - start), 1e9 * (loading[0] - before))
             if config.pays and not waits:
                 self.account.close(in_vain)
         return None
@@ -162,7 +166,7 @@ class Compiling(Specializations):
         prepare(min(config.thread_count, settings.available_cpus()))
         from parakeet_py.call.compile import compile_call, make_native, runs_in_python
 
-        start = time.perf_counter_ns() - int(1e9 * loading[0])  # modules are imported once for all
+        start = compiler_thread.clock() - loading[0]  # modules are imported once for all
         if why_portable():
             return self.compile_portably(normal, config, extents, guess, start)
         known = None if guess else self.kept(self.signature(normal), extents)
@@ -181,7 +185,7 @@ class Compiling(Specializations):
         limits = tiers.limits_of(compiled, normal) if tiers.has_tiers(config) and not self.checked else None
         native = make_native(compiled, self.checked, limits)
         if config.pays:
-            self.account.has_compiled(normal, time.perf_counter_ns() - int(1e9 * loading[0]) - start)
+            self.account.has_compiled(normal, 1e9 * (compiler_thread.clock() - loading[0] - start))
         if config.debug or shows_info():
             from parakeet_py.call.debug_log import tell_compiled
 
@@ -214,7 +218,7 @@ class Compiling(Specializations):
         return loaded
 
     def compile_portably(
-        self, normal: tuple[Any, ...], config: settings.Config, extents: Extents, guess: bool, start: int
+        self, normal: tuple[Any, ...], config: settings.Config, extents: Extents, guess: bool, start: float
     ) -> Loaded | None:
         """`compile`, begun at a time, where calls take the portable entry."""
         from parakeet_py.call.compile import compile_call, runs_in_python
@@ -225,7 +229,7 @@ class Compiling(Specializations):
             raise DoneByPython
         loaded = PortableLoaded(self, compiled)
         if config.pays:
-            self.account.has_compiled(normal, time.perf_counter_ns() - int(1e9 * loading[0]) - start)
+            self.account.has_compiled(normal, 1e9 * (compiler_thread.clock() - loading[0] - start))
         if config.debug or shows_info():
             from parakeet_py.call.debug_log import tell_compiled
 
@@ -285,6 +289,26 @@ class Compiling(Specializations):
         from parakeet_py.frontend.evaluate.kept_closures import may_keep
 
         return may_keep(to_ssa_cached(self.function), self.function)
+
+    def cpus(self) -> int:
+        """How many CPUs calls and the compiler may use at once."""
+        return min(self.config().thread_count, settings.available_cpus())
+
+    def goes_on(self, normal: tuple[Any, ...]) -> bool:
+        """Does a call run in Python while it is compiled?"""
+        config = self.config()
+        return config.pays and config.background and not sys.is_finalizing() and self.account.goes_on(normal)
+
+    def has_found(self, decision: Decision) -> None:
+        """What is to be done with the next call has been found off the path of calls."""
+        self.found = decision
+        self.account.close_gates()
+        self.account.asks = True
+
+    def found_for(self, signature: Signature) -> Decision | None:
+        """What has been found off the path to be done with a call, if it has the signature."""
+        found, self.found, self.account.asks = self.found, None, False
+        return found if found is not None and found.signature == signature else None
 
     def failure(self, error: Exception) -> UnsupportedError:
         """What a call is refused with on which the compiler has failed; what is no error of its own is raised."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parakeet_py.base.config import environment, open_blocks
 from parakeet_py.base.frames.hidden_frames import hidden
+from parakeet_py.call.dispatch.background import is_busy
 from parakeet_py.call.pricing import COMPILER, MOST, CodeSize, compile_cost, evaluates, size_of, size_of_code
 from parakeet_py.llvm.entry import argument_sizes, first_gate
 from parakeet_py.llvm.entry.booked_time import booked
@@ -63,7 +64,9 @@ def gates_pay(calls: int = 1) -> bool:
         return False
     before = waiting[0]
     waiting[0] = now = before + calls
-    if GATES in sys.modules or COMPILER in sys.modules:
+    if GATES in sys.modules or is_busy():  # what is being imported is waited for
+        return GATES in sys.modules
+    if COMPILER in sys.modules:
         return True
     if now >= ALL_CALLS and now >= (ALL_CALLS if environment().uses_disk else MAKING * ALL_CALLS):
         return True

@@ -8,7 +8,7 @@ one of five `Action`s, and with the signature:
 | `NEW` | is compiled for the usual extents, and runs natively | `USUAL`, `COMPILED`, `GUESSED` or `UNTRIED` |
 | | is evaluated, as an operation handed back to Python has not been observed | `OBSERVED`, then `NEW` |
 | | is refused: it cannot be compiled | `REFUSED` |
-| | is Python's, until compiling pays (`renting`) | `NEW` |
+| | is Python's, until compiling pays (`renting`), and while it is compiled (`background`) | `NEW` |
 | `UNTRIED` | is a trial of machine code against Python | `UNTRIED`, until it has been won |
 | `USUAL` | has other extents: it is compiled for all, and runs natively | `COMPILED` |
 | `QUICK` | its entry stub has let it pass: the code is optimised, and runs natively | `USUAL` or `COMPILED` |
@@ -26,12 +26,15 @@ A call that is evaluated where the function makes others that unknown code may k
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.base.debug_log import log
 from parakeet_py.base.errors import NoSourceError, UnsupportedError
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.call.dispatch import background
 from parakeet_py.call.dispatch.specializations import DoneByPython, NotEarned
 from parakeet_py.signature import patches
 from parakeet_py.signature.specs import Signature
@@ -123,6 +126,8 @@ def decide(of: Compiling, call: Call) -> Decision:
 def _new(of: Compiling, call: Call) -> Decision:
     if of.refused.raises_again() and not of.config().strict:
         return Decision(Action.PYTHON, call.signature)
+    if (found := of.found_for(call.signature)) is not None:
+        return found
     if of.config().pays and of.account.must_earn(call.normal, of.has_stored):
         return Decision(Action.RENT, call.signature)
     return _compiled_now(of, call, "usual")
@@ -142,6 +147,28 @@ def _usual(of: Compiling, call: Call) -> Decision:
 
 
 def _compiled_now(of: Compiling, call: Call, extents: Extents) -> Decision:
+    """Compile a call, which waits for that, or goes on in Python meanwhile."""
+    if of.goes_on(call.normal) and background.begin(partial(_off_path, of, call, extents), of.cpus()):
+        return Decision(Action.RENT, call.signature)
+    try:
+        return _compiled(of, call, extents)
+    except Exception as found:
+        return Decision(Action.REFUSE, call.signature, error=of.failure(found))
+
+
+def _off_path(of: Compiling, call: Call, extents: Extents) -> None:
+    """Compile a call that goes on in Python. A later one does what has to be done with it besides."""
+    with of.lock:
+        try:
+            found = _compiled(of, call, extents)
+            if found.action in (Action.EVALUATE, Action.REFUSE):
+                of.has_found(replace(found, signature=of.signature(call.normal)))
+        except Exception:
+            log.info("%s: a call will compile what the thread could not", of.function.__qualname__, exc_info=True)
+            of.account.waits = True
+
+
+def _compiled(of: Compiling, call: Call, extents: Extents) -> Decision:
     try:
         loaded = of.specialize(call.normal, call.signature, extents)
         of.refused.unsettle(call.normal)
@@ -157,11 +184,9 @@ def _compiled_now(of: Compiling, call: Call, extents: Extents) -> Decision:
         return Decision(Action.PYTHON, call.signature)
     except (UnsupportedError, NoSourceError) as found:
         return Decision(Action.REFUSE, of.signature(call.normal), error=found)  # with the hidden arguments found
-    except Exception as found:
-        return Decision(Action.REFUSE, call.signature, error=of.failure(found))
 
 
-def _compiled(of: Compiling, call: Call) -> Decision:
+def _has_code(of: Compiling, call: Call) -> Decision:
     known = of.last_gate(call.signature)
     if known is None or known.gate not in call.tried:
         return Decision(Action.NATIVE, call.signature)
@@ -194,7 +219,7 @@ STEPS: Mapping[State, Callable[[Compiling, Call], Decision]] = {
     State.UNTRIED: _untried,
     State.QUICK: _quick,
     State.USUAL: _usual,
-    State.COMPILED: _compiled,
+    State.COMPILED: _has_code,
     State.GUESSED: _guessed,
     State.OBSERVED: _observed,
     State.REFUSED: _refused,

@@ -415,5 +415,5 @@ def test_misspelt_options_of_the_decorator() -> None:
     misspelt: Any = {"stirct": True}
     with pytest.raises(TypeError, match=r"accelerate\(\) has no option 'stirct'; did you mean 'strict'\? the options"):
         accelerate(**misspelt)
-    with pytest.raises(TypeError, match=r"accelerate\(\) has no option 'zzz'; the options are chunks, contract, "):
+    with pytest.raises(TypeError, match=r"accelerate\(\) has no option 'zzz'; the options are background, chunks, "):
         accelerate(**{"zzz": 1})

@@ -387,7 +387,9 @@ def _flattened(s: Context, value: ComprehensionV) -> Value:
             return wanted, _guarded(s, wanted, lambda: _scalar(s, s.call(level.element, [item], {})))
         start = len(b.scopes[-1].statements)
         inner = s.call(level.element, [item], {})
-        assert isinstance(inner, ComprehensionV)
+        if not isinstance(inner, ComprehensionV):  # it is never there
+            text = "a comprehension in which what an inner loop goes through raises"
+            raise ArrayElements.at(s.frame.function, b.pos, text)
         if wanted != TRUE and may_raise(b.scopes[-1].statements[start:]):
             text = "a comprehension in which what an inner loop goes through may raise, after a condition"
             raise ArrayElements.at(s.frame.function, b.pos, text)
