@@ -312,14 +312,14 @@ class _Fusion:
     ) -> Task:
         """One task of several, in the order in which they run."""
         members = [self.tasks[one] for one in group.members]
+        if len(members) == 1 and not several and copied.keys().isdisjoint(members[0].dependencies):
+            return members[0]
         own = {one: number for number, one in enumerate(group.members)}
         outside = dict.fromkeys(
             [other for task in members for other in task.dependencies if other not in own and other not in copied]
         )
         if len(members) == 1 and not any(other in several for other in outside):
             (task,) = members
-            if copied.keys().isdisjoint(task.dependencies):
-                return task
             return Task(key, task.func, *(_constant(arg, copied) for arg in task.args))
         places: dict[Hashable, worker.Value] = {}
         given: dict[Hashable, int] = {}

@@ -182,6 +182,7 @@ class Graph:
         """All tasks, with those of the inputs."""
         return HighLevelGraph.from_collections(self.name, self.tasks, dependencies=list(self.inputs.values()))
 
+    @put_off()
     def arrays(self, wanted: Sequence[tuple[dict[Any, Hashable], Any, np.dtype[Any]]]) -> list[Any]:
         """Dask arrays of chunks: of each array the keys by place, the extents of chunks, and the dtype.
 
@@ -190,8 +191,7 @@ class Graph:
         shown = Counter(key for keys, _, _ in wanted for key in keys.values())
         reached = self.ancestors(shown)
         self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
-        with put_off():
-            self.tasks = self._in_groups(self.tasks, shown)
+        self.tasks = self._in_groups(self.tasks, shown)
         for key in shown:
             task = self.tasks.get(key)
             if isinstance(task, Task):  # workers may have it on a device

@@ -18,6 +18,7 @@ from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.hybrid.residency.windows import spread
 from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.passes.fusion.vertical import fuse_into_scatters
 from parakeet_py.typed_ir.print import lines_of
 from parakeet_py.typed_ir.rewrite import free_in_op
 
@@ -41,7 +42,7 @@ class ClusterPlan:
     """
 
     def __init__(self, compiled: Compiled) -> None:
-        function, self.routines = as_calls(compiled.typed, team=True)
+        function, self.routines = as_calls(fuse_into_scatters(compiled.typed), team=True)
         self.function, self.sites, self.first = cut_regions(function)
         self._used = _used(function)
         self.config = compiled.config

@@ -147,12 +147,13 @@ class Windows:
         parts: list[tuple[ChunkPart, Hashable, bool]] = []
         direct: list[Hashable] = []
         for part in layout.pieces:
-            key = keys.get(part.place)
+            place, box, _, _, _, _, sliced = part
+            key = keys.get(place)
             if key is None:
                 continue
             if skipped is not None:
-                key = remade.before(key, part.box, skipped)
-            cut = part.sliced and key not in near_by
+                key = remade.before(key, box, skipped)
+            cut = sliced and key not in near_by
             parts.append((part, key, cut))
             if again and not cut:
                 direct.append(key)
@@ -160,8 +161,9 @@ class Windows:
         if direct and inputs.home is None:
             inputs.home = remade.home(direct[0])
         for number, (part, key, cut) in enumerate(parts):
+            _, own_box, start, local, size, whole_size, _ = part
             if skipped is not None and not cut:
-                frame = remade.frame(key, part.box, part.at, skipped)
+                frame = remade.frame(key, own_box, start, skipped)
                 if frame is not None:
                     direct.clear()
                     own = inputs.place(frame[0])
@@ -170,16 +172,16 @@ class Windows:
             if cut:
                 made = self._made(inputs, part, key, near, snapshot.root.itemsize) if again else None
                 if made is not None:
-                    found.append(Piece(inputs.place(made[0]), part.box, _at(part.box, made[1])))
+                    found.append(Piece(inputs.place(made[0]), own_box, _at(own_box, made[1])))
                     continue
-                assert part.local is not None
-                slice_ = graph.slice(key, part.whole, part.local)
+                assert local is not None
+                slice_ = graph.slice(key, whole_size, local)
                 sent = sent or remade.is_made(key)
-                found.append(Piece(inputs.place(slice_), part.box, zeros))
+                found.append(Piece(inputs.place(slice_), own_box, zeros))
             else:
-                found.append(Piece(inputs.place(key), part.box, part.at))
+                found.append(Piece(inputs.place(key), own_box, start))
             if key not in near_by:
-                moved.append((part.size, number, key))
+                moved.append((size, number, key))
         if inputs.near is None:  # the task is where the largest is
             moved = sorted(moved)[:-1] if len(moved) > 1 else []
         for size, _, key in moved:

@@ -51,7 +51,7 @@ def compress(mask: Any, array: Any) -> Any:
 
 
 def scatter(target: Any, indices: Any, values: Any, combine: Any) -> None:
-    """target[indices[k]] = combine(target[...], values[k]) for each k in order; 1-D, indices in range."""
+    """target[indices[k]] = combine(target[...], values[k]) for each k in C order; a 1-D target, indices in range."""
     _intrinsic("scatter")
 
 

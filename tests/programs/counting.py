@@ -201,3 +201,43 @@ def counted_from_a_number(first):
 @program([(np.True_,), (1.5,), (None,)], opaque=None, fell_back=None, raises=TypeError, message=True)
 def counted_from_what_is_no_integer(first):
     return list(enumerate((1.5, 2), start=first))
+
+
+@program(
+    [
+        (arr("f8", 70, 4), arr("i8", 70, values=[0, 3, -1, 1, 1]), 5),
+        (arr("f4", 9, 3, layout="F"), arr("i4", 9, values=[2, 0, 0]), 3),
+        (arr("f8", 3, 0), arr("i8", 3, values=[1]), 2),
+        raising(IndexError, arr("f8", 300, 4), arr("i8", 300, values=[0, 1, 5, 7]), 5),
+        raising(IndexError, arr("f8", 3, 0), arr("i8", 3, values=[1, 2]), 2),
+    ],
+    message=True,
+    regrouped=40,
+)
+def rows_added_to_new_sums(points, labels, count):
+    """Nothing sees what has been added before an index that is out of bounds."""
+    sums, sizes = np.zeros((count, points.shape[1])), np.zeros(count)
+    np.add.at(sums, labels, points)
+    np.add.at(sizes, labels, 1.0)
+    return sums, sizes
+
+
+@program(
+    [
+        (arr("f8", 700, values=[0.25, 0.5, 0.875]), 8),
+        large(arr("f8", 40_000, values=[0.25, 0.5, 0.875, -0.25]), 8),
+        large(arr("f8", 40_000, values=[0.25] * 39_001 + [1.5, 2.5]), 8, raises=IndexError),
+        raising(IndexError, arr("f8", 259, values=[0.25] * 257 + [2.5, 1.5]), 8),
+    ],
+    message=True,
+)
+def places_counted_as_they_are_found(x, bins):
+    counts = np.zeros(bins, np.int64)
+    np.add.at(counts, (x * bins).astype(np.int64), 1)
+    return counts
+
+
+@program([raising(IndexError, arr("f8", 6), arr("i8", 5, values=[1, 1, 7, 1, 9]))], mutates=(0,), message=True)
+def argument_before_an_index_that_fails(x, at):
+    """What the caller sees has not been changed."""
+    np.add.at(x, at, 1.0)

@@ -299,3 +299,68 @@ def rows_of_itself_in_a_list(a):
 def rows_of_itself_sorted(a):
     a[0, 0] = 4
     a[:] = sorted(a)
+
+
+@program([(arr("f8", 9), 0), (arr("f8", 9), 1), (arr("i4", 8), 4)])
+def buffers_that_change_places(x, times):
+    """Two arrays that a loop exchanges stay two."""
+    u, v = x.copy(), x.copy()
+    for _ in range(times):
+        v[1:-1] = u[:-2] + u[2:]
+        u, v = v, u
+    return u, v
+
+
+@program([(arr("f8", 9), 3)])
+def names_of_one_array_that_change_places(x, times):
+    u = v = x.copy()
+    for _ in range(times):
+        v[1:-1] = u[:-2] + u[2:]
+        u, v = v, u
+    return u + 0, v + 0
+
+
+@program([(arr("f8", 9), 3)])
+def buffers_that_become_one(x, times):
+    """From the second iteration on both names are of one array."""
+    u, v, w = x.copy(), x.copy(), x.copy()
+    for _ in range(times):
+        v[1:] = u[:-1] + w[1:]
+        w, u = u, v
+    return u + 0, v + 0, w + 0
+
+
+@program([(arr("f8", 9), 5)])
+def three_buffers_that_change_places(x, times):
+    a, b, c = x.copy(), x + 1, x * 2
+    for i in range(times):
+        c[1:-1] = a[:-2] + b[2:]
+        if i % 2:
+            a, b = b, a
+        a, b, c = b, c, a
+    return a, b, c
+
+
+@program([(arr("f8", 2, 9), 3)], mutates=(0,))
+def views_that_change_places(x, times):
+    """Rows of one array, and parts of it that overlap."""
+    u, v = x[0], x[1]
+    for _ in range(times):
+        v[1:] = u[:-1] + 1
+        u, v = v, u
+    p, q = x[0, :-1], x[0, 1:]
+    for _ in range(times):
+        q[:] = p + 1
+        p, q = q, p
+
+
+@program([(arr("f8", 9), 2)])
+def buffers_that_inner_loops_exchange(x, times):
+    u, v = x.copy(), x.copy()
+    for _ in range(times):
+        for _ in range(times):
+            v[1:] = u[:-1] * 2
+            u, v = v, u
+        u[:-1] = v[1:] + 1
+        u, v = v, u + 0
+    return u, v

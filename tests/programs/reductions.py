@@ -95,6 +95,21 @@ POINTS = [
 ]
 
 
+SHORT = [
+    *variants(arr("f8", 70, 5), "f4 f2 i8 i4 u1 i2 b1", "F reversed stepped", "special"),
+    arr("f8", 3, 21, 7, values=[3, 1, 1, 2]),
+    arr("f4", 1, 2, values="special"),
+    arr("c16", 20, 4),
+    arr("f8", 7, 3),
+]
+
+
+@program(each(SHORT))
+def places_of_extrema_in_short_rows(x):
+    """The first of equals, the first NaN, for several rows side by side."""
+    return np.argmin(x, axis=-1), np.argmax(x, axis=-1), np.argmax(x, axis=0)
+
+
 @program(each(POINTS), kernels=1)
 def nearest_other_point(x):
     """Keys that are sums: those of a block are computed before they are compared."""

@@ -6,6 +6,9 @@ stack, from where LLVM puts it into vector registers. The last chunk may begin i
 that are met twice change nothing.
 
 A NaN would have to be looked for with every key; so it is only noted that there is one, and nothing is done.
+
+Where many points have a run each that is shorter than the lanes, these are points: `short_runs` combines the first
+contributions of as many points as fill a register, then the second ones.
 """
 
 from __future__ import annotations
@@ -16,13 +19,17 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import BOOL, INT64, Scalar, is_float, itemsize
 from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
-from parakeet_py.imp.lower.combine import Combination, Conditions, takes
+from parakeet_py.imp.lower.combine import Combination, Conditions, combine, declare, fold_in_order, takes
 from parakeet_py.imp.lower.loops import Axis
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Cast, Const, Operand, Prim, Var
 from parakeet_py.typed_ir.semantics import integer_bounds
 
 LANE_BYTES = 256  # of keys that are looked at side by side
+LINE = 64  # bytes of keys of points side by side
+
+
+Store = Callable[[Operand, Sequence[Operand]], None]  # what a point gives
 
 
 @record
@@ -146,3 +153,42 @@ def _first_of_best(
     new = [*old]
     new[run.found.key] = highest
     lo.when(takes(lo, run.with_, run.found.taken, old, new), lambda: run.take(lo, lo.read(first)))
+
+
+def short_runs(
+    lo: Lowering, with_: Combination, body: Block, point: Axis, run: Axis, start: Operand, stop: Operand, store: Store
+) -> None:
+    """Combine a run for each point of [start, stop), in order."""
+    count = LINE // max(map(itemsize, with_.types))
+    first, width = lo.index("points"), Const(count, INT64)
+    middle = lo.add(start, lo.prim("and", lo.subtract(stop, start), Const(-count, INT64)))
+
+    def each_lane(step: Callable[[Var], None]) -> None:
+        lane = lo.index("lane")
+        lo.loop(lane, ZERO, width, lambda: step(lane), "lanes")
+
+    def side_by_side() -> None:
+        lanes = [lo.stack_array("acc", dtype, count) for dtype in with_.types]
+
+        def begin(lane: Var) -> None:
+            for array, init in zip(lanes, with_.inits, strict=True):
+                lo.store(array, (lane,), init)
+
+        def contribute(lane: Var) -> None:
+            lo.alias(point.index, lo.add(first, lane))
+            before = [lo.load(array, lane) for array in lanes]
+            for array, value in zip(lanes, combine(lo, with_, before, lo.lower_block(body)), strict=True):
+                lo.store(array, (lane,), value)
+
+        each_lane(begin)
+        lo.loop(lo.bind(run.index), ZERO, run.extent, lambda: each_lane(contribute), "serial")
+        each_lane(lambda lane: store(lo.add(first, lane), [lo.load(array, lane) for array in lanes]))
+
+    def alone() -> None:
+        cells = declare(lo, with_)
+        step = lambda: fold_in_order(lo, with_, cells, lo.lower_block(body))  # noqa: E731
+        lo.loop(lo.bind(run.index), ZERO, run.extent, step, "serial")
+        store(lo.operand(point.index), [lo.read(cell) for cell in cells])
+
+    lo.loop(first, start, middle, side_by_side, "independent", width)
+    lo.loop(lo.bind(point.index), middle, stop, alone, "independent")

@@ -30,11 +30,12 @@ from parakeet_py.imp.schedule.fused_checks import Run, lower_run, run_at
 from parakeet_py.imp.storage import reference_counts
 from parakeet_py.imp.storage.may_alias import find_roots
 from parakeet_py.imp.storage.memory_reuse import reuse
-from parakeet_py.imp.storage.unescaped_arrays import private_arrays
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir import ir as typed
 from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
 from parakeet_py.typed_ir.passes.analysis.traffic import OPERATORS
+from parakeet_py.typed_ir.passes.analysis.unescaped_arrays import private_arrays
+from parakeet_py.typed_ir.passes.fusion.vertical import fuse_into_scatters
 from parakeet_py.typed_ir.semantics import OVERFLOW, TOO_DEEP
 
 INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
@@ -145,6 +146,8 @@ def _lowered(
     library: Mapping[str, imp.Function] | None = None,
     timed: list[typed.Let] | None = None,
 ) -> tuple[Lowering, tuple[Operand, ...]]:
+    if not special:
+        function = fuse_into_scatters(function)
     lo = Lowering(_used(function))
     lo.timed = timed
     lo.library = library or {}

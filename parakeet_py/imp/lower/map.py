@@ -16,7 +16,7 @@ from collections.abc import Callable
 from parakeet_py.base.types import INT64
 from parakeet_py.imp.lower import plane_blocks
 from parakeet_py.imp.lower.builder import Lowering, Outs
-from parakeet_py.imp.lower.loops import GRAIN_WORK, Axis, Block, axes_of, order_of, split_space, walk_range
+from parakeet_py.imp.lower.loops import GRAIN_WORK, Axis, Block, Inner, axes_of, order_of, split_space, walk_range
 from parakeet_py.imp.schedule import late_checks
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
 from parakeet_py.imp.schedule.index_set_splitting import cut_loop, turning
@@ -81,10 +81,12 @@ def map_nest(
     point: Callable[[], None],
     times: Operand = ONE,
     late: bool = False,
+    piece: Inner | None = None,
 ) -> None:
     """A parallel nest over independent points; `point` writes one, which runs the body `times` times.
 
-    With `serial_point` the loop over points is not to be vectorized; with `late` its checks are made after it.
+    With `serial_point` the loop over points is not to be vectorized; with `late` its checks are made after it. `piece`
+    writes a range of the last axis in another way.
     """
     kind = "vector" if found.simple and not serial_point else "independent"
     split = split_space(lo, axes)
@@ -98,14 +100,14 @@ def map_nest(
     inmost = axes[-1]
     turns = turning(found, inmost.index, inmost.extent) if kind == "vector" and inmost.last is None else []
 
-    def piece(start: Operand, stop: Operand) -> None:
+    def loop(start: Operand, stop: Operand) -> None:
         if late:
             late_checks.loop(lo, inmost.index, start, stop, point)
         else:
             lo.loop(lo.bind(inmost.index), start, stop, point, kind)
 
     def inner(start: Operand, stop: Operand) -> None:
-        cut_loop(lo, turns, start, stop, piece)
+        cut_loop(lo, turns, start, stop, piece or loop)
 
     def walk(block: Block | None = None) -> None:
         lo.region(

@@ -22,19 +22,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import BOOL, INT64, Array, Scalar
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar, itemsize
 from parakeet_py.imp.ir import Break, Cell
 from parakeet_py.imp.lower import free_sums
 from parakeet_py.imp.lower.builder import Lowering, Outs
 from parakeet_py.imp.lower.combine import Combination, combination, declare, fold, fold_in_order, takes
 from parakeet_py.imp.lower.count_flags import count, counted
 from parakeet_py.imp.lower.extrema import accumulate, arg_extremum, arg_run, buffered_run, is_buffered
-from parakeet_py.imp.lower.extremum_lanes import ArgExtremum, Run
+from parakeet_py.imp.lower.extremum_lanes import LANE_BYTES, ArgExtremum, Run, short_runs
 from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower.map import map_nest
 from parakeet_py.imp.lower.pairwise_sums import Runs, in_parallel, one_result, runs_of
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
-from parakeet_py.imp.schedule.loop_order import Study, slides, static_cost, stride_cost, study, work
+from parakeet_py.imp.schedule.loop_order import Study, coefficient, slides, static_cost, stride_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.typed_ir.ir import Const, Op, Operand, Reduce, Var, blocks_of
 
@@ -327,7 +327,34 @@ def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:
         lo.store_outs(arrays, indices, [lo.read(cell) for cell in _one_run(lo, red)])
 
     contributions = lo.product(axis.extent for axis in red.axes) if not lo.in_region else ONE
-    map_nest(lo, kept, red.found, True, point, contributions)
+
+    def whole() -> None:
+        map_nest(lo, kept, red.found, True, point, contributions)
+
+    if red.extremum is None or not _points_in_lanes(lo, red, kept[-1]):
+        whole()
+        return
+
+    def lanes() -> None:
+        last, run = kept[-1], red.axes[0]
+
+        def store(place: Operand, values: Sequence[Operand]) -> None:
+            lo.store_outs(arrays, [*(lo.operand(axis.index) for axis in kept[:-1]), place], values)
+
+        def piece(start: Operand, stop: Operand) -> None:
+            short_runs(lo, red.with_, red.op.body, last, run, start, stop, store)
+
+        map_nest(lo, kept, red.found, True, point, contributions, piece=piece)
+
+    longest = Const(LANE_BYTES // itemsize(red.with_.types[red.extremum.key]), INT64)
+    lo.when(_less(lo, red.axes[0].extent, longest), lanes, whole)
+
+
+def _points_in_lanes(lo: Lowering, red: Reduction, point: Axis) -> bool:
+    """Whether short runs can be made side by side: what points read lies at equal distances."""
+    simple = red.found.simple and not red.checked and not lo.in_region and len(red.axes) == 1
+    indices = [index for access in red.found.accesses for index in access.indices]
+    return simple and all(coefficient(red.found, index, point.mover) is not None for index in indices)
 
 
 def _rows_or_runs(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:

@@ -9,6 +9,7 @@ Updates wait for one another, and so would a body that takes long to find out wh
 loop of its own: for so many points at a time it leaves their places and values on the stack, and the updates follow.
 
 As for a Map, a body with checks is run twice, first for its checks alone: a scatter that fails has changed nothing.
+Where nothing sees what it has changed (`unescaped_arrays`), it is run once; the checks of a batch are made together.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
 from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower.map import check_then_store, map_nest
+from parakeet_py.imp.schedule import late_checks
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Const, Operand, Prim, Scatter, Var, dtype_of
@@ -29,6 +31,7 @@ POINTS = 32768  # fewer are not worth sharing
 POINTS_PER_ELEMENT = 4  # of all the blocks' arrays
 COPY_COST = 100  # bodies up to this cost are written twice
 BATCH = 256  # points whose places are found in one go
+TOGETHER = 4  # updates of an iteration, whose places are loaded before the first
 BATCH_COST = 10  # in bodies of more than this cost
 
 
@@ -56,9 +59,11 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
             alone(lambda: nest(lo, axes, lambda: _update(lo, op, None if hidden else target), "serial"))
         else:
             last = axes[-1]
-            alone(lambda: nest(lo, axes[:-1], lambda: _batches(lo, op, last, ZERO, last.extent, target), "serial"))
+            alone(
+                lambda: nest(lo, axes[:-1], lambda: _batches(lo, op, found, last, ZERO, last.extent, target), "serial")
+            )
 
-    check_then_store(lo, found, write, stores=True)
+    check_then_store(lo, found, write, stores=op.target not in lo.private or found.visible_stores(lo.private))
 
 
 def _check(lo: Lowering, op: Scatter) -> None:
@@ -84,12 +89,20 @@ def _combine(lo: Lowering, op: Scatter, target: Var, keep: Operand, place: Seque
 
 def _apart(lo: Lowering, found: Study, axes: Sequence[Axis]) -> bool:
     """Whether it pays to find places in a loop of their own."""
-    free = found.simple and not found.has_check and not found.visible_stores()
+    checked = found.has_check and lo.checking
+    free = found.simple and not found.visible_stores() and (not checked or late_checks.can_wait(found, lo.private))
     return bool(axes) and not lo.in_region and free and static_cost(found.block) > BATCH_COST
 
 
 def _batches(
-    lo: Lowering, op: Scatter, axis: Axis, start: Operand, stop: Operand, target: Var, first: Sequence[Operand] = ()
+    lo: Lowering,
+    op: Scatter,
+    found: Study,
+    axis: Axis,
+    start: Operand,
+    stop: Operand,
+    target: Var,
+    first: Sequence[Operand] = (),
 ) -> None:
     """Points [start, stop) of an axis: where some go, and then their updates."""
     size = Const(BATCH, INT64)
@@ -102,25 +115,40 @@ def _batches(
 
     def one() -> None:
         end = lo.minimum(lo.add(batch, size), stop)
-        index = lo.bind(axis.index)
 
         def find() -> None:
             values = lo.lower_block(op.body)
+            place = lo.subtract(lo.operand(axis.index), batch)
             for result, value in zip(op.body.results, values, strict=True):
                 if isinstance(result, Var):
-                    lo.store(arrays[result], (lo.subtract(index, batch),), value)
+                    lo.store(arrays[result], (place,), value)
 
-        lo.loop(index, batch, end, find, "vector")
-        point = lo.index("point")
+        if found.has_check and lo.checking:
+            late_checks.loop(lo, axis.index, batch, end, find)
+        else:
+            lo.loop(lo.bind(axis.index), batch, end, find, "vector")
+        point, single = lo.index("point"), lo.index("point")
 
-        def update() -> None:
-            place = lo.subtract(point, batch)
-            keep, *indices, value = (
-                lo.load(arrays[result], place) if isinstance(result, Var) else result for result in op.body.results
-            )
-            _combine(lo, op, target, keep, (*first, *indices), value)
+        def update(points: Sequence[Operand]) -> None:
+            given = [
+                [lo.load(arrays[result], place) if isinstance(result, Var) else result for result in op.body.results]
+                for place in points
+            ]
+            for keep, *indices, value in given:
+                _combine(lo, op, target, keep, (*first, *indices), value)
 
-        lo.loop(point, batch, end, update, "serial")
+        count = lo.subtract(end, batch)
+        whole = lo.prim("and", count, Const(-TOGETHER, INT64))
+        several = [Const(number, INT64) for number in range(TOGETHER)]
+        lo.loop(
+            point,
+            ZERO,
+            whole,
+            lambda: update([lo.add(point, one) for one in several]),
+            "serial",
+            Const(TOGETHER, INT64),
+        )
+        lo.loop(single, whole, count, lambda: update([single]), "serial")
 
     lo.loop(batch, start, stop, one, "serial", size)
 
@@ -129,7 +157,7 @@ def _privatised(lo: Lowering, op: Scatter, axes: Sequence[Axis], found: Study) -
     """Whether blocks may count on their own (if there are enough points)."""
     dtype = dtype_of(op.target)
     exact = not is_float(dtype) and not is_complex(dtype) and primitives(op.combine) in (("add",), ("or",), ("xor",))
-    ordered = found.visible_stores() or found.has_opaque or (found.has_check and lo.checking)
+    ordered = found.visible_stores() or found.has_opaque
     return exact and not ordered and bool(axes) and not lo.in_region and static_cost(op.body) <= COPY_COST
 
 
@@ -159,7 +187,7 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
 
             def inner(low: Operand, high: Operand) -> None:
                 if apart:
-                    _batches(lo, op, axes[-1], low, high, own, (block,))
+                    _batches(lo, op, found, axes[-1], low, high, own, (block,))
                     return
                 index = lo.bind(axes[-1].index)
                 lo.loop(index, low, high, lambda: _update(lo, op, own, (block,)), "serial")
@@ -179,7 +207,7 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
 
     def together() -> None:
         if apart:
-            nest(lo, axes[:-1], lambda: _batches(lo, op, axes[-1], ZERO, axes[-1].extent, target), "serial")
+            nest(lo, axes[:-1], lambda: _batches(lo, op, found, axes[-1], ZERO, axes[-1].extent, target), "serial")
         else:
             nest(lo, axes, lambda: _update(lo, op, target), "serial")
 

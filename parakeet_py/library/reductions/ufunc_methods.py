@@ -191,7 +191,8 @@ def coordinates(place):
 
 
 def selected_places(places, extents):
-    """Positions in C order of all that indices select, in the order in which NumPy goes through them; their shape."""
+    """Positions in C order of all that indices select, in the order in which NumPy goes through them, and their shape;
+    where indices select rows or the like, the positions have an axis for these."""
     wrapped = tuple([wrapped_place(place, axis, extents[axis]) for axis, place in enumerate(places)])
     chosen = wrapped[0].shape if len(wrapped) == 1 else np.broadcast_shapes(*[place.shape for place in wrapped])
     row = elementwise(lambda *found: flat_index(found, extents[: len(found)]), *wrapped)
@@ -203,7 +204,7 @@ def selected_places(places, extents):
         size = size * extent
     first = ravel(row) if len(chosen) != 1 else row
     at = elementwise(lambda k, inner: k * size + inner, first[:, None], np.arange(size)[None, :])
-    return ravel(at), chosen + rest
+    return at, chosen + rest
 
 
 def wrapped_place(place, axis, extent):
@@ -251,10 +252,13 @@ def ufunc_at(ufunc, a, indices, b=NO_VALUE, /):
         if may_overlap(values, a):
             values = copy(values, "C")
         if len(shape) > 1:
-            values = ravel(np.broadcast_to(values, shape))
+            values = np.broadcast_to(values, shape)
+            if at.ndim != len(shape):
+                values = np.reshape(values, at.shape)
     if values is not None and ufunc_kind(ufunc, kind, dtype_of(values)) == kind:
         scatter(target, at, values, lambda old, new: cast(ufunc(old, new), kind))
     else:
+        at, values = ravel(at), ravel(values) if is_array(values) else values
         for k in range(at.shape[0]):
             place = load(at, k)
             old = target[place]

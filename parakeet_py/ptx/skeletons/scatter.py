@@ -8,6 +8,8 @@
 * A combine that just takes the new value: of several points of one element the last one wins, as in NumPy. A first pass
   finds out which point that is, a second one stores.
 * Any other combine is done in order, by one thread.
+
+Where a body may fail, a kernel makes its checks before anything is changed.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from parakeet_py.imp.lower import scatter as on_cpu
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
 from parakeet_py.imp.lower.loops import Axis, axes_of
+from parakeet_py.imp.lower.map import check_then_store
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, study
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.atomics import WORD
@@ -39,24 +42,33 @@ ATOMICS = frozenset({"add", "mul", "minimum", "maximum", "fmin", "fmax", "and", 
 
 
 def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
-    """A scatter as GPU regions; inside of others, and where it may fail, as on the CPU."""
+    """A scatter as GPU regions; inside of others as on the CPU."""
     found = study(op)
     kind = array_type(op.target)
     change = _change(op, kind.dtype)
     takes_new = not op.combine.body.statements and op.combine.body.results[0] is op.combine.params[1]
     axes = axes_of(op.indices, lo.operands(op.extents))
-    plain = not (found.has_check or found.has_opaque or found.has_array or found.visible_stores())
+    plain = not (found.has_opaque or found.has_array or found.visible_stores())
     if lo.in_region or not axes or not plain or not (change or takes_new) or lo.hidden is not None:
         on_cpu.lower_scatter(lo, outs, op)
         return
     kernels = _Kernels(lo, op, found, axes, kind)
-    if takes_new or change is None:
-        kernels.last_wins()
-    elif is_complex(kind.dtype):
-        kernels.to_target(change)
-    else:
-        shared = _InShared(kernels, change)
-        lo.when(shared.fits(), shared.emit, lambda: kernels.to_target(change))
+
+    def check(number: Var) -> None:
+        kernels.point(number)
+
+    def write(storing: bool) -> None:
+        if not storing:
+            grid(lo, kernels.points, "checks", check)
+        elif takes_new or change is None:
+            kernels.last_wins()
+        elif is_complex(kind.dtype):
+            kernels.to_target(change)
+        else:
+            shared = _InShared(kernels, change)
+            lo.when(shared.fits(), shared.emit, lambda: kernels.to_target(change))
+
+    check_then_store(lo, found, write, stores=True)
 
 
 class _Kernels:

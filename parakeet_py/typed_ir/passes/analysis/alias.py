@@ -3,7 +3,8 @@
 Every array variable has a set of *atoms*: the places its memory may come from (a parameter, an `Alloc`, an operator's
 out, the result of a call into Python). Views and reshapes have their base's atoms, merges the union of what flows in;
 two variables may alias if their sets meet, unless one is memory that was new when the other was already bound (`u` and
-`v` in a loop that ends with `u = v`). Parameters are different atoms where `Function.disjoint` says so (then they
+`v` in a loop that ends with `u = v`), or both are parameters of a loop that begins with memory that is apart and keeps
+it so (`u, v = v, u`). Parameters are different atoms where `Function.disjoint` says so (then they
 overlap at most where both are only read, which orders nothing), else they are one atom.
 
 Python code behind an `Opaque` may read and write every parameter, all that was ever handed to such code and all that
@@ -15,6 +16,7 @@ writes those it says it stores into, and may give views of them if what it gives
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array
@@ -86,6 +88,8 @@ class Aliases:
         self._base: dict[Var, Var] = {}
         self._order: dict[Var, int] = {}  # of the statements that bind arrays
         self._made: set[Var] = set()
+        self._loops: list[tuple[Sequence[Var], Sequence[Operand], Sequence[Operand], Sequence[Var]]] = []
+        self._apart: set[frozenset[Var]] | None = None  # parameters and outs of loops that share no memory
         self._within: dict[int, tuple[Op, Effects]] = {}  # what operators do in their blocks, by `id`
         arrays = [param for param in function.params if isinstance(param.type, Array)]
         for param in arrays:
@@ -98,6 +102,7 @@ class Aliases:
     def add(self, block: Block) -> None:
         """Take note of the statements of a block (also one made after the analysis)."""
         self._within.clear()
+        self._apart = None
         self._collect(block)
         self._propagate()
         if self._from_python:
@@ -122,7 +127,41 @@ class Aliases:
             left = self._base[left]
         while right in self._base:
             right = self._base[right]
-        return not (self._new_beside(left, right) or self._new_beside(right, left))
+        if self._new_beside(left, right) or self._new_beside(right, left):
+            return False
+        if self._apart is None:
+            self._apart = self._kept_apart()
+        return frozenset((left, right)) not in self._apart
+
+    def _kept_apart(self) -> set[frozenset[Var]]:
+        """Pairs of parameters, and of outs, of one loop that share no memory: their values before the loop do not, nor
+        do those that an iteration hands on if those that it began with did not. All pairs are until one is found
+        that is not."""
+        known = self._apart = set[frozenset[Var]]()
+        pairs = {
+            (loop, left, right)
+            for loop, (params, *_) in enumerate(self._loops)
+            for left, right in combinations(range(len(params)), 2)
+            if isinstance(params[left].type, Array) and isinstance(params[right].type, Array)
+        }
+        for loop, left, right in pairs:
+            params, _, _, outs = self._loops[loop]
+            known |= {frozenset((params[left], params[right])), frozenset((outs[left], outs[right]))}
+        while True:
+            wrong = [
+                (loop, left, right)
+                for loop, left, right in pairs
+                if any(self._may_share(side[left], side[right]) for side in self._loops[loop][1:3])
+            ]
+            if not wrong:
+                return known
+            pairs.difference_update(wrong)
+            for loop, left, right in wrong:
+                params, _, _, outs = self._loops[loop]
+                known -= {frozenset((params[left], params[right])), frozenset((outs[left], outs[right]))}
+
+    def _may_share(self, left: Operand, right: Operand) -> bool:
+        return not (isinstance(left, Var) and isinstance(right, Var)) or self.may_alias(left, right)
 
     def _new_beside(self, made: Var, other: Var) -> bool:
         """Whether an array was made when another was there already."""
@@ -169,9 +208,9 @@ class Aliases:
                 case For() | While():
                     self._bound(op.params)
                     skip = 1 if op.stoppable else 0
-                    for param, init, result, out in zip(
-                        op.params, op.inits, op.body.results[skip:], outs[skip:], strict=True
-                    ):
+                    handed = op.params, op.inits, op.body.results[skip:], outs[skip:]
+                    self._loops.append(handed)
+                    for param, init, result, out in zip(*handed, strict=True):
                         self._flow(init, param)
                         self._flow(result, param)
                         self._flow(param, out)

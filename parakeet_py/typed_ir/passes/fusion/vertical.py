@@ -23,7 +23,7 @@ have been merged (`(t + 1) * (t - 1)`) is found in the next round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
@@ -33,6 +33,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms
+from parakeet_py.typed_ir.passes.analysis.unescaped_arrays import private_arrays
 from parakeet_py.typed_ir.passes.fusion.cost import Cost, cost_of
 from parakeet_py.typed_ir.passes.fusion.store_rules import harmless_stores
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const, substitute
@@ -49,6 +50,14 @@ def fuse_vertically(function: Function, deferring: bool = False) -> Function:
     not to fuse with its end, a call without has to follow.
     """
     return _Fuser(function, deferring).function(function)
+
+
+def fuse_into_scatters(function: Function) -> Function:
+    """Put producers that may fail, such as checked indices, into the scatters that read them, where what those have
+    stored by then is not visible (see `unescaped_arrays`). Kernels for GPUs check before they scatter."""
+    if not any(isinstance(let.op, ir.Scatter) for let in function.statements()):
+        return function
+    return _Fuser(function, False, private_arrays(function)).function(function)
 
 
 @record
@@ -106,9 +115,10 @@ class _Sites:
 
 
 class _Fuser(Rewriter):
-    def __init__(self, function: Function, deferring: bool) -> None:
+    def __init__(self, function: Function, deferring: bool, private: Collection[Var] | None = None) -> None:
         super().__init__()
         self.deferring = deferring
+        self.private = private  # if given: what scatters may fill before a check; only into these is fused
         self.deferred: dict[Var, int] = {}  # outs of deferred operators -> how many of them there are in a chain
         self.aliases = Aliases(function)
         self.sites = _Sites(function)
@@ -240,7 +250,7 @@ class _Fuser(Rewriter):
     def inline(self, let: Let, op: ir.Load) -> list[Let] | None:
         """The producer's body in place of a load; None to keep the load."""
         found = self.producers.get(op.array)
-        if found is None:
+        if found is None or (self.private is not None and not self.in_scatter()):
             return None
         producer, position = found
         key = (producer.let.outs[0], op.indices)
@@ -312,10 +322,18 @@ class _Fuser(Rewriter):
         if len(self.scopes) != producer.level + 1 or len(producer.let.outs) != 1 or self.last_effect > producer.time:
             return False
         scope, made = self.scopes[-1], producer.let.op
-        if not isinstance(made, ir.Map) or not isinstance(scope.op, ir.Map | ir.Reduce | ir.Scan):
+        if not isinstance(made, ir.Map) or not isinstance(scope.op, ir.Map | ir.Reduce | ir.Scan | ir.Scatter):
+            return False
+        if isinstance(scope.op, ir.Scatter) and (not self.in_scatter() or producer.cost.work > _MULTIPASS_WORK):
             return False
         effects = self.aliases.effects(scope.op)
-        return effects.pure and load.indices == scope.indices and made.extents == self.operands(_extents(scope.op))
+        unseen = effects.pure or (isinstance(scope.op, ir.Scatter) and not effects.fails)
+        return unseen and load.indices == scope.indices and made.extents == self.operands(_extents(scope.op))
+
+    def in_scatter(self) -> bool:
+        """Is this in a scatter whose target is not visible if it fails?"""
+        op = self.scopes[-1].op if self.scopes else None
+        return self.private is not None and isinstance(op, ir.Scatter) and op.target in self.private
 
     def worthwhile(self, producer: Producer, once: bool, apart: bool) -> bool:
         """Is an element better computed at a read? It may be read `once` in all, or once at each place (`apart`)."""

@@ -226,11 +226,11 @@ def _scatter(s: Context, target: Value, indices: Value, values: Value, combine: 
     assert isinstance(target, ArrayV) and isinstance(indices, ArrayV)
     s.will_store(target)
     kind = Scalar(target.dtype)
-    point = s.index_var("k", indices.extents[0])
+    point = tuple(s.index_var("k", extent) for extent in indices.extents)
     with b.block() as statements:
-        place = b.cast(b.emit1(ir.Load(indices.var, (point,)), Scalar(indices.dtype)), PYINT)
+        place = b.cast(b.emit1(ir.Load(indices.var, point), Scalar(indices.dtype)), PYINT)
         if isinstance(values, ArrayV):
-            element: ir.Operand = b.emit1(ir.Load(values.var, (point,)), Scalar(values.dtype))
+            element: ir.Operand = b.emit1(ir.Load(values.var, point), Scalar(values.dtype))
         else:
             element = scalar_operand(s, s.numeric(values))
         element = b.cast(element, kind)
@@ -239,7 +239,7 @@ def _scatter(s: Context, target: Value, indices: Value, values: Value, combine: 
         combined = b.cast(_operands(s, s.call(combine, [ScalarV(old), ScalarV(new)], {}))[0], kind)
     body = ir.Block(tuple(statements), (ir.Const(True, PYBOOL), place, element))
     fold = ir.Lambda((old, new), ir.Block(tuple(inner), (combined,)))
-    b.emit(ir.Scatter(target.var, (indices.extents[0],), (point,), body, fold))
+    b.emit(ir.Scatter(target.var, indices.extents, point, body, fold))
     return NONE
 
 
