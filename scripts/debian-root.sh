@@ -67,11 +67,10 @@ inside() {
         PYTHONUNBUFFERED=1 PYTHONPYCACHEPREFIX=/root/bytecode "${@:2}"
 }
 
-# install FOLDER PYTHON EXTRAS [PIP ARGS]: a virtual environment with the checkout in it, of this python.
+# install FOLDER PYTHON EXTRAS: a virtual environment with the checkout in it, of this python.
 install() {
     [ -e "$1/venv/bin/python" ] || inside "$1" "$2" -m venv /venv
-    inside "$1" /venv/bin/python -m pip install --quiet --disable-pip-version-check "${@:4}" \
-        -e "/checkout[$3]"
+    inside "$1" /venv/bin/python -m pip install --quiet --disable-pip-version-check -e "/checkout[$3]"
 }
 
 # install_from_here FOLDER PYTHON VERSION PLATFORMS EXTRAS: the same for a root of another processor: this machine's pip
