@@ -209,6 +209,15 @@ def settle(value: ptr, helper: ptr) -> ptr:
 # ---- the ledger ------------------------------------------------------------------------------------------------------
 
 
+def _alone() -> int:
+    """What `getrefcount` says of an object that only a local variable holds: from CPython 3.14 on its argument is borrowed."""
+    object_ = object()
+    return sys.getrefcount(object_)
+
+
+_ALONE = _alone()
+
+
 class Ledger:
     """One call of a checked gate: references taken, less those dropped or given away, and the first thing wrong."""
 
@@ -251,7 +260,7 @@ class Ledger:
             if entry[1] <= 0:
                 del kept[address]
                 object_ = entry.pop(0)
-                if sys.getrefcount(object_) <= 2:
+                if sys.getrefcount(object_) <= _ALONE:
                     self.dropped[address] = object_
         else:
             self.held[address] += delta
