@@ -55,7 +55,7 @@ def _doing_nothing(function: FunctionType) -> FunctionType:
         co_varnames=names,
         co_flags=nothing.co_flags | code.co_flags & (VARARGS | VARKEYWORDS),
         co_name=code.co_name,
-        **({"co_qualname": code.co_qualname} if hasattr(code, "co_qualname") else {}),
+        co_qualname=code.co_qualname,
     )
     made = FunctionType(own, {}, function.__name__, function.__defaults__)
     made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
