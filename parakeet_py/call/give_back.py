@@ -360,6 +360,8 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
         log.whole = log.whole and (not logged or number in safe)
         lists = lists_in(site.operands, operands)
         before = list(map(contents, lists))
+        arrays = [args[place] for place in site.arrays]
+        forms = list(map(_form, arrays))
         try:
             result: Any = do(*operands)
             handler = 0
@@ -371,6 +373,7 @@ def opaque_of(compiled: Compiled, log: Log) -> Any:
             log.append((site.key, result))
         changed = (
             list(map(contents, lists)) != before
+            or list(map(_form, arrays)) != forms
             or any(map(differ, watched_now(compiled.function, read_late), had))
             or bool(site.watched and watched and watched.have_changed())
         )
@@ -395,6 +398,11 @@ def _given(result: Any) -> Any:
     if isinstance(result, Raised):
         raise result.error
     return result
+
+
+def _form(array: Any) -> tuple[Any, ...]:
+    """What an operation may set of an array."""
+    return (array.shape, array.strides, array.dtype) if type(array) is np.ndarray else ()
 
 
 def lists_in(templates: Sequence[Template], values: Iterable[Any]) -> list[Any]:

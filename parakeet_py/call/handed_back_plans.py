@@ -157,6 +157,10 @@ class _Writer:
             self.put(f"state.operands = ({', '.join(operands)},)")
             self.put("lists = lists_in(templates, state.operands)")
             self.put("before = [*map(contents, lists)]")
+        if self.plan.site.arrays:
+            if not self.plan.lists:
+                self.put(f"state.operands = ({', '.join(operands)},)")
+            self.put(f"forms = ({self.forms()})")
         if self.plan.site.watched:
             count = len(self.plan.types)
             holders = [f"x{number}" for number in range(count - len(self.plan.site.watched), count)]
@@ -195,10 +199,18 @@ class _Writer:
         made: Perform = function_of(["state", "ctx", "arguments", "results"], self.lines, self.names)
         return made
 
+    def forms(self) -> str:
+        """What compiled code takes arrays to be, which the operation might set."""
+        parts = ("shape", "strides", "dtype")
+        return ", ".join(f"x{number}.{part}" for number in self.plan.site.arrays for part in parts)
+
     def look_at_lists(self, depth: int = 1) -> None:
         """Has the operation changed a list or dict of which compiled code has the items?"""
         if self.plan.lists:
             self.put("if [*map(contents, lists)] != before:", depth)
+            self.put("state.changed = True", depth + 1)
+        if self.plan.site.arrays:
+            self.put(f"if ({self.forms()}) != forms:", depth)
             self.put("state.changed = True", depth + 1)
         if self.plan.site.watched:
             self.put("if state.watched.have_changed():", depth)
@@ -287,8 +299,10 @@ class _Writer:
         else:
             self.put("if status := state.settle(plan, results, result):")
             self.put("return status", 2)
-        if self.hidden or self.plan.lists or self.plan.site.watched:
-            self.put("if status := state.look_for_changes(plan, results, result):")
+        looks = self.hidden or self.plan.lists or self.plan.site.watched
+        if looks or self.plan.site.arrays:
+            asked = "" if looks else "state.changed and "
+            self.put(f"if {asked}(status := state.look_for_changes(plan, results, result)):")
             self.put("return status", 2)
 
     def usual(self, expected: Spec | None, result: str, offset: int) -> tuple[str, list[str]]:

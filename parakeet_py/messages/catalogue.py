@@ -641,7 +641,7 @@ def f(n):
             r".*, with a list or dict that is changed",
             r".*, among what is given to Python code",
             r".* needs the Python function itself",
-            r".*, and .* may change a list, dict or global that is in use here",
+            r".*, and .* may change a list, dict, global or the form of an array that is in use here",
             r".* in a function of NumPy's own",
             r".* of objects that are not compiled",
             r".*cannot be handed to Python code",

@@ -23,7 +23,8 @@ Lists of many instances of one class have such columns, too: `OF_ONE_CLASS` name
 are, and `attribute_column` the list of what all of them hold under a name. Where that are ints and floats, `AS_FLOATS`
 names the list of all of them as floats, and `ARE_INTS` that of ones and zeros, which says of each whether it is an int.
 Where the function assigns them, `ARE_APART` is True if all are different objects, and `IS_ASSIGNED` if setting the
-attribute does no more than that; else there is no such field.
+attribute does no more than that; `IS_METHOD` if a method of all of them is that of the class; else there is no such
+field.
 
 Lists of many strings have the columns `TEXT_CODES`, the code points of all of them one after the other, and
 `TEXT_ENDS`, where each begins, and the last ends.
@@ -120,10 +121,10 @@ COUNT = "|#"
 MANY = 4  # instances or strings that a list has at least, but one
 
 
-AS_FLOATS, ARE_INTS, IS_ASSIGNED = "=", "?", "!"
+AS_FLOATS, ARE_INTS, IS_ASSIGNED, IS_METHOD = "=", "?", "!", "&"
 ARE_APART = OF_ONE_CLASS + IS_ASSIGNED
 TEXT_CODES, TEXT_ENDS = OF_ONE_CLASS + "'codes", OF_ONE_CLASS + "'ends"
-_PARTS = AS_FLOATS + ARE_INTS + IS_ASSIGNED
+_PARTS = AS_FLOATS + ARE_INTS + IS_ASSIGNED + IS_METHOD
 MOST_EXACT = 1 << 53  # ints up to this are floats
 
 
@@ -152,7 +153,7 @@ def read_of_instances(value: Any, name: str) -> Any:
         return kinds.pop()
     if name == COUNT:
         return len(value)
-    if name != ARE_APART and not holds_plainly(kinds.pop(), name[1:].lstrip(_PARTS)):
+    if name != ARE_APART and name[1] != IS_METHOD and not holds_plainly(kinds.pop(), name[1:].lstrip(_PARTS)):
         raise AttributeError(name)
     found: list[Any] = getter_of(name)(value)
     return found
@@ -179,6 +180,8 @@ def getter_of(name: str) -> Callable[[Any], Any]:
         part = name[1] if name[1] in _PARTS else ""
         if part == IS_ASSIGNED:
             return lambda items: _is_assigned_plainly(items, name[2:])
+        if part == IS_METHOD:
+            return lambda items: _have_method_of_class(items, name[2:])
         read = operator.attrgetter(name[1 + len(part) :])
         if part:
             return lambda items: _of_two_types([*map(read, items)], part)
@@ -231,6 +234,14 @@ _OF_TEXTS: dict[str, Callable[[list[str]], Any]] = {TEXT_CODES: _codes_of_texts,
 def _are_apart(items: list[Any]) -> bool:
     if len({*map(id, items)}) != len(items):
         raise AttributeError(ARE_APART)
+    return True
+
+
+def _have_method_of_class(items: list[Any], name: str) -> bool:
+    """Is a method of all items that of their class? An instance may have one of its own."""
+    function = getattr(type(items[0]), name, None)
+    if any(getattr(one, "__func__", one) is not function for one in map(operator.attrgetter(name), items)):
+        raise AttributeError(name)
     return True
 
 

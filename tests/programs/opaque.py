@@ -406,3 +406,40 @@ def stored_into_what_python_has_made(n):
         for j in range(n):
             a[i, j] = i + j
     return a.tolist()
+
+
+class Reshaper:
+    """Sets what compiled code takes an array to be."""
+
+    def two_rows(self, a):
+        a.shape = (2, -1)
+
+    def as_integers(self, a):
+        a.dtype = np.int64
+
+
+_reshaper = Reshaper()
+_of_name = functools.partial(getattr, _reshaper)
+
+
+@program([(arr("f8", 4),)], opaque=None, fell_back=None, mutates=(0,))
+def shape_set_by_python(a):
+    total = a.sum()
+    _of_name("two_rows")(a)
+    return total, a.shape, a[0].sum(), a * 2
+
+
+@program([(arr("f8", 4),)], opaque=None, fell_back=None, mutates=(0,))
+def dtype_set_by_python(a):
+    _of_name("as_integers")(a)
+    total = a[0]
+    for i in range(len(a)):
+        total = total + a[i]
+    return total, a + 1
+
+
+@program([(4,)], opaque=None, fell_back=None)
+def shape_of_its_own_array_set_by_python(n):
+    a = np.arange(float(n))
+    _of_name("two_rows")(a)
+    return a.shape, a[1] * 2, a

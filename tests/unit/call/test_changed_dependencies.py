@@ -207,3 +207,21 @@ def test_methods_that_an_instance_has_of_its_own(held: bool) -> None:
         assert [compiled(owner, 1.0) for _ in range(3)] == [11.0] * 3
     assert scaled.call_count == 3
     assert [compiled(owner, 1.0) for _ in range(3)] == [8.0] * 3
+
+
+def test_methods_of_its_own_in_a_long_list() -> None:
+    def pairs(discs: list[Disc]) -> float:
+        total = 0.0
+        for one in discs:
+            for other in discs:
+                total += one.area() * other.radius
+        return total
+
+    compiled = accelerate(when="now")(pairs)
+    discs = [Disc(float(k)) for k in range(40)]
+    for _ in range(3):
+        assert compiled(discs) == pairs(discs)
+    assert compiled.specializations and not compiled.fell_back
+    discs[7].area = lambda: 1000.0  # type: ignore[method-assign]
+    for _ in range(3):
+        assert compiled(discs) == pairs(discs)

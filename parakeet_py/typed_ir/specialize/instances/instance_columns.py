@@ -28,6 +28,7 @@ from parakeet_py.signature.attribute_sources import (
     AS_FLOATS,
     COUNT,
     IS_ASSIGNED,
+    IS_METHOD,
     MANY,
     OF_ONE_CLASS,
     TEXT_ENDS,
@@ -260,7 +261,13 @@ _HINT = "pass an array for each attribute, such as np.array([one.{} for one in i
 
 def call_method(s: Context, value: RecordV, name: str, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """value.name(...), of an item whose class has the method."""
-    cls = class_of(s, value)
+    cls, source = class_of(s, value), source_of(s, value.records)
+    needed = (*source, attribute_column(name, IS_METHOD)) if source is not None else ()
+    try:
+        s.arguments.extended(s.arguments.signature, needed)
+    except MissingValue:
+        raise s.unsupported(f".{name}() of a {cls.__name__}, an item of a list") from None
+    s.taken(needed)
     function = instances.method_of(s, cls, name)
     own = [] if isinstance(in_class(cls, name), staticmethod) else [value]
     return s.call(function, [*own, *args], kwargs)

@@ -275,11 +275,13 @@ class _Operands:
         return LeafT(self.add(value))
 
     def given(self, operation: Sequence[Value]) -> tuple[tuple[int, int], ...]:
-        """The operands that are operands of the operation, too, of those that it may change."""
+        """The operands that are operands of the operation, too, of those that it may change; arrays may get other shapes."""
         found: list[tuple[int, int]] = []
         for place, value in enumerate(operation):
             for one, number in self.known:
-                if _can_change(value) and (value is one or (_is_one_object(value) and value == one)):
+                if (_can_change(value) or isinstance(value, ArrayV)) and (
+                    value is one or (_is_one_object(value) and value == one)
+                ):
                     found.append((number, place))
                     break
             else:

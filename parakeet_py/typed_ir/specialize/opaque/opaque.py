@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from parakeet_py.base.callee_effects import is_of_numpy
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import PYBOOL, PYINT
+from parakeet_py.base.types import PYBOOL, PYINT, Array
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.library.intrinsics import hand_back
@@ -203,7 +204,9 @@ def _observed(s: Context, op: Operation, key: Key, reason: str) -> Spec | None:
         for value in op.operands:
             s.need_whole(value)
         watched_lists.need_whole_arguments(s)
-        raise s.unsupported(f"{reason}, and {op.describe()} may change a list, dict or global that is in use here")
+        raise s.unsupported(
+            f"{reason}, and {op.describe()} may change a list, dict, global or the form of an array that is in use here"
+        )
     if observed is not None and not op.is_seldom and in_numpy(s):
         raise s.unsupported(f"{reason} in a function of NumPy's own")
     seen: Spec | None = observed
@@ -325,6 +328,7 @@ def _site(
         regular,
         ways.catches,
         foreign=any(_has_own_methods(s, value) for value in op.operands[1:]),
+        arrays=_reshapable(op, leaves) if ways.exit is not None else (),
     )
     harmless = is_harmless(made)
     s.python.effects += not harmless
@@ -370,6 +374,13 @@ def is_unchanging(s: Context, value: Value) -> bool:
 
 
 # ---- what it gives ---------------------------------------------------------------------------------------------------
+
+
+def _reshapable(op: Operation, leaves: Sequence[ir.Operand]) -> tuple[int, ...]:
+    """The arrays among the leaves of operands whose shape or dtype the operation might set: what is not known might."""
+    if not (op.may_keep and op.may_store):
+        return ()
+    return tuple(number for number, leaf in enumerate(leaves) if isinstance(leaf.type, Array))
 
 
 def _forget(s: Context, op: Operation, result: Spec | None) -> None:

@@ -52,7 +52,8 @@ class OpaqueSite:
     an operand here, and of the operand of the operation that is the same object. `assigned` are the attributes of
     arguments that have been assigned until then, each with the number of what it holds: of an operand or, behind all
     operands, of an argument. Behind the operands come as many objects as there are `watched` paths: attributes that
-    lead to lists whose items compiled code has read, and which the operation must not change.
+    lead to lists whose items compiled code has read, and which the operation must not change; nor must it set the shape
+    or dtype of `arrays`, by their numbers among the leaves of the operands.
     """
 
     operation: str
@@ -75,6 +76,7 @@ class OpaqueSite:
     assigned: tuple[tuple[Source, int], ...] = ()
     watched: tuple[tuple[str, ...], ...] = ()
     interrupted: bool = False
+    arrays: tuple[int, ...] = ()
 
     @property
     def has_flag(self) -> bool:
