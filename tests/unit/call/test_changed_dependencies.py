@@ -209,6 +209,7 @@ def test_methods_that_an_instance_has_of_its_own(held: bool) -> None:
     assert [compiled(owner, 1.0) for _ in range(3)] == [8.0] * 3
 
 
+@pytest.mark.filterwarnings("ignore::parakeet_py.FallbackWarning")
 def test_methods_of_its_own_in_a_long_list() -> None:
     def pairs(discs: list[Disc]) -> float:
         total = 0.0

@@ -275,7 +275,7 @@ class _Operands:
         return LeafT(self.add(value))
 
     def given(self, operation: Sequence[Value]) -> tuple[tuple[int, int], ...]:
-        """The operands that are operands of the operation, too, of those that it may change; arrays may get other shapes."""
+        """The operands that are operands of the operation, too, of those that it may change, be it an array's shape."""
         found: list[tuple[int, int]] = []
         for place, value in enumerate(operation):
             for one, number in self.known:
