@@ -44,6 +44,12 @@ _HINTS = {  # what to give a loop instead
     "a range": "write the range in the function, or pass it as an argument",
     "a set": "go over sorted(x), if the order does not matter",
     "a frozenset": "go over sorted(x), if the order does not matter",
+    "a tuple": "go over an array, a list, or the range or comprehension that it is made of",
+    "a dict_items": "go over np.array(list(d.values())), or over a dict that the function fills itself",
+    "a dict_values": "go over np.array(list(d.values()))",
+    "a dict_keys": "go over np.array(list(d))",
+    "a TextIOWrapper": "read it in a function that is not accelerated, such as np.loadtxt(file)",
+    "an object": "make an array of what the loop needs, in a function that is not accelerated",
     "a generator": "pass np.array(list(x)), or call the generator function in here",
 }
 

@@ -137,7 +137,7 @@ def _object_attribute(s: Context, value: ObjectV, name: str) -> Value:
             return s.call(getter, [value], {})
     if random_generators.has_method(s, value, name):
         return MethodV(value, name)
-    raise s.hand_back(f".{name} of an object")
+    raise s.hand_back(f".{name} of {s.describe(value)}")
 
 
 def _of_property(s: Context, cls: type, name: str, what: str) -> Value | None:
@@ -421,7 +421,7 @@ def call_method(s: Context, obj: Value, name: str, args: list[Value], kwargs: di
                 if items is not None and items.named is not None:
                     return call_method(s, items, name, args, kwargs)
             if known is None or known[1][0] != "field" or not has_method(known[0], name):
-                raise s.hand_back(f".{name}() of an object")
+                raise s.hand_back(f".{name}() of {s.describe(obj)}")
             cls, source = known
             function = s.hidden_value(("method", *source[1:], name))
             own = [] if isinstance(in_class(cls, name), staticmethod) else [obj]

@@ -356,6 +356,8 @@ def call_user(s: Context, function: types.FunctionType, args: list[Value], kwarg
             raise  # Python would do the work of all but one call
         if function.__code__.co_filename.startswith(_NOT_THE_USERS):
             raise s.hand_back(f"{function.__name__} is not compiled ({error.message})") from None
+        if s.python.strict:
+            raise  # it says where
         raise s.hand_back(str(error).splitlines()[0]) from None
 
 
