@@ -37,11 +37,12 @@ def as_html(root: Element) -> str:
     return tostring(root, encoding="unicode", method="html")
 
 
-def document(title: str, style: str, *body: Child) -> str:
-    """A whole document, in UTF-8."""
+def document(title: str, style: str, *body: Child, base: str = "") -> str:
+    """A whole document, in UTF-8. `base` is where its links begin, if not at the document."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        element("base", href=base) if base else None,
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
         element("style", style),

@@ -1,7 +1,9 @@
 // A line that is clicked is marked wherever it occurs: in the source, at its kernels, in every stage. The page says the
-// same without this, by links.
-for (const page of document.querySelectorAll(".parakeet:not([data-ready])")) {
-  page.dataset.ready = "";
+// same without this, by links. In a notebook the frame around it is as high as it is, up to a limit.
+{
+  const page = document.querySelector(".parakeet");
+  const frame = window.frameElement;
+  if (frame) new ResizeObserver(() => { frame.style.height = `${Math.min(page.offsetHeight, 900) + 2}px`; }).observe(page);
   const select = (line, from) => {
     page.querySelectorAll(".selected").forEach((one) => one.classList.remove("selected"));
     const marked = page.querySelectorAll(`[data-line="${line}"], [data-lines~="${line}"]`);

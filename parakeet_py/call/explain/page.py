@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import itertools
 import textwrap
-import uuid
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import resources
@@ -51,26 +50,20 @@ _MEANING = {
 }
 
 
-def page(explanation: Explanation) -> str:
+def page(explanation: Explanation, stages: Sequence[str] = tuple(STAGES), base: str = "") -> str:
     """The page as a document."""
     script = element("script", _resource("page.js"))
-    parts = content(explanation, tuple(STAGES)), script
-    return document(f"{explanation.name}: what became of it", _resource("page.css"), *parts)
+    parts = content(explanation, stages), script
+    return document(f"{explanation.name}: what became of it", _resource("page.css"), *parts, base=base)
 
 
 def fragment(explanation: Explanation) -> str:
-    """The page as notebooks show it, in a page of theirs; without the stages that LLVM would have to make.
+    """The page as notebooks show it, without the stages that LLVM would have to make.
 
-    A notebook may show many: what is named in them has names of its own in each.
+    It is in a frame, as the style sheets of a notebook would change how it looks, and names in it are its own.
     """
-    shown, own = content(explanation, IN_NOTEBOOKS), f"{uuid.uuid4().hex[:8]}-"
-    shown.tag = "section"
-    for one in shown.iter():
-        for key, name in one.items():
-            if key in ("id", "name", "aria-describedby", "href"):
-                one.set(key, f"#{own}{name[1:]}" if key == "href" else own + name)
-    style, script = element("style", _resource("page.css")), element("script", _resource("page.js"))
-    return as_html(element("div", style, shown, script))
+    shown = page(explanation, IN_NOTEBOOKS, base="about:srcdoc")
+    return as_html(element("iframe", srcdoc=shown, title=explanation.name, style="width:100%;height:32rem;border:0"))
 
 
 @lru_cache(maxsize=2)
