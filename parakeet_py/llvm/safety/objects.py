@@ -210,7 +210,7 @@ def settle(value: ptr, helper: ptr) -> ptr:
 
 
 def _alone() -> int:
-    """What `getrefcount` says of an object that only a local variable holds: from CPython 3.14 on its argument is borrowed."""
+    """What `getrefcount` says of an object that only a local variable holds: CPython 3.14 borrows its argument."""
     object_ = object()
     return sys.getrefcount(object_)
 

@@ -308,9 +308,8 @@ def test_notebooks_do_not_change_how_it_looks(explanation: Explanation, tmp_path
         inside = "const page = document.querySelector('iframe').contentDocument;"
         code = f"{inside} return getComputedStyle(page.querySelector('.code code')).backgroundColor"
         assert window.script(code) == "rgba(0, 0, 0, 0)"
-        page, frame = window.script(
-            f"{inside} return [page.querySelector('.parakeet').offsetHeight, document.querySelector('iframe').offsetHeight]"
-        )
+        frame = "document.querySelector('iframe').offsetHeight"
+        page, frame = window.script(f"{inside} return [page.querySelector('.parakeet').offsetHeight, {frame}]")
         assert frame == min(page, 900) + 2
         window.script(f"{inside} page.querySelector('.mark').click()")
         assert window.script(f"{inside} return page.querySelector('.card:target')?.id") == "k1"
