@@ -22,6 +22,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.signature.facts import Fact
 from parakeet_py.signature.specs import Source
 
+STRICT = "with strict=True nothing is handed back to Python"
 Site = tuple[Any, ...]
 """Where in a walk something is done: the path of inlined calls, and the place in the source."""
 

@@ -57,7 +57,7 @@ from parakeet_py.typed_ir.specialize.opaque.result_leaves import result_types
 from parakeet_py.typed_ir.specialize.opaque.sites import TRUTHS, OpaqueSite, cannot_raise, is_harmless
 from parakeet_py.typed_ir.specialize.paths.guarded import handled_by_python
 from parakeet_py.typed_ir.specialize.python import random_generators
-from parakeet_py.typed_ir.specialize.restarts import ListOfPython, NeedObservation
+from parakeet_py.typed_ir.specialize.restarts import STRICT, ListOfPython, NeedObservation
 from parakeet_py.typed_ir.specialize.times import times
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -194,7 +194,7 @@ def _refuse(s: Context, op: Operation, reason: str) -> None:
     if s.loops.looping and op.is_cheap:
         raise s.unsupported(f"{reason} in a loop: it is faster in Python as a whole")
     if s.python.strict:
-        raise s.unsupported(f"{reason}: with strict=True nothing is handed back to Python")
+        raise s.unsupported(f"{reason}: {STRICT}")
 
 
 def _observed(s: Context, op: Operation, key: Key, reason: str) -> Spec | None:

@@ -40,7 +40,7 @@ from parakeet_py.typed_ir.specialize.python.builtin_calls import build_exception
 from parakeet_py.typed_ir.specialize.python.exact_calls import other_bits
 from parakeet_py.typed_ir.specialize.python.inlined_functions import is_accelerated
 from parakeet_py.typed_ir.specialize.python.table import BUILTINS
-from parakeet_py.typed_ir.specialize.restarts import HandBack, Sequential, TooDeep
+from parakeet_py.typed_ir.specialize.restarts import STRICT, HandBack, Sequential, TooDeep
 from parakeet_py.typed_ir.specialize.times import functions
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -356,7 +356,7 @@ def call_user(s: Context, function: types.FunctionType, args: list[Value], kwarg
             raise  # Python would do the work of all but one call
         if function.__code__.co_filename.startswith(_NOT_THE_USERS):
             raise s.hand_back(f"{function.__name__} is not compiled ({error.message})") from None
-        if s.python.strict:
+        if STRICT in error.message:
             raise  # it says where
         raise s.hand_back(str(error).splitlines()[0]) from None
 
