@@ -40,10 +40,11 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.checks import hoist_checks, loop_guards
 from parakeet_py.typed_ir.passes.checks.equal_extents import version_equal_extents
-from parakeet_py.typed_ir.passes.fusion import masks
+from parakeet_py.typed_ir.passes.fusion import masks, matvecs
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
 from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
 from parakeet_py.typed_ir.passes.loops import (
+    blended_stores,
     carried_extents,
     collapse,
     counted_while,
@@ -55,6 +56,7 @@ from parakeet_py.typed_ir.passes.loops import (
     products,
     row_sweeps,
     scalar_replacement,
+    shared_matrices,
     unroll,
 )
 from parakeet_py.typed_ir.passes.scalar import abs_comparisons, modular_arithmetic, periodic_indices
@@ -116,6 +118,8 @@ wrap_masked = _Seldom(modular_arithmetic, "wrap_masked", "and", "mod")
 move_invariants = _Seldom(licm, "move_invariants", For, While, *PARALLEL)
 hoist_loop_checks = _Seldom(hoist_checks, "hoist_checks", For, While)
 raise_to_products = _Seldom(products, "raise_to_products", For)
+sum_computed_products = _Seldom(matvecs, "sum_computed_products", Matmul)
+share_matrices = _Seldom(shared_matrices, "share_matrices", Matmul)
 share_counts = _Seldom(masks, "share_counts", Compress)
 share_extents = _Seldom(carried_extents, "share_extents", For, While)
 update_in_place = _Seldom(masks, "update_in_place", Compress)
@@ -126,6 +130,7 @@ collapse_maps = _Seldom(collapse, "collapse_maps", Map)
 unroll_reductions = _Seldom(unroll, "unroll_reductions", Reduce)
 interchange_loops = _Seldom(interchange, "interchange_loops", For)
 sweep_rows = _Seldom(row_sweeps, "sweep_rows", For)
+blend_stores = _Seldom(blended_stores, "blend_stores", Map)
 unroll_maps = _Seldom(unroll, "unroll_maps", Map)
 wrap_indices = _Seldom(periodic_indices, "wrap_indices", "mod")
 compare_squares = _Seldom(abs_comparisons, "compare_squares", "abs", "hypot", "libm.hypot")
@@ -133,6 +138,8 @@ compare_squares = _Seldom(abs_comparisons, "compare_squares", "abs", "hypot", "l
 _LOOPS = ("equal-extents", "hoist-checks")
 _OPERATORS = (
     "products",
+    "computed-products",
+    "shared-matrices",
     "selection-lengths",
     "carried-extents",
     "masked-updates",
@@ -176,6 +183,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("parallelize", "turn independent loops into operators", parallelize_loops),
     Pass("unroll-loops", "write out inner loops of a few iterations", unroll_loops),
     Pass("simplify-unrolled", "decide what the iterations decide", simplify, ("unroll-loops",)),
+    Pass("computed-products", "sum up products of vectors and matrices that are computed", sum_computed_products),
+    Pass("shared-matrices", "compute products of one matrix and two vectors by blocks of its rows", share_matrices),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
     Pass("collapse", "join operators that contain little but another one", collapse_maps),
     Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
@@ -192,9 +201,10 @@ PASSES: tuple[Pass, ...] = (
     Pass("licm-again", "compute before a loop what is the same in all its iterations", move_invariants, _OPERATORS),
     Pass("cse-again", "compute each value once", eliminate_common_subexpressions, ("licm", *_LOOPS, *_OPERATORS)),
     Pass("dce-again", "remove what nothing needs", eliminate_dead_code, ("licm", *_LOOPS, *_OPERATORS)),
+    Pass("blended-stores", "store complex elements in any case, what is computed or what is there", blend_stores),
 )
 
-_NOT_EXACT = ("products",)  # which add in another order
+_NOT_EXACT = ("products", "computed-products", "shared-matrices")  # which add in another order
 _COUNTED = frozenset({*PARALLEL, Matmul, Routine, Opaque, For, While, Alloc, Check})
 
 

@@ -416,3 +416,41 @@ def kron_in_the_order_of_its_operands(a, b):
 )
 def products_with_one_element(a, b):
     return np.dot(a, b), np.inner(a, b.T), a.dot(b)
+
+
+def rows_and_columns(n, m):
+    return [
+        (arr("f8", n, m), arr("f8", m, seed=1), arr("f8", n, seed=2)),
+        (arr("c8", n, m), arr("c8", m), arr("c8", n)),
+    ]
+
+
+@program([*rows_and_columns(5, 3), *rows_and_columns(0, 3), *rows_and_columns(3, 0)], sums=256)
+def computed_for_a_product(a, x, y):
+    """Matrices that nothing but a product reads."""
+    scaled = 2 * a
+    return (a * a - 1) @ x, (a + y[:, None]) @ x, y @ scaled, (-scaled) @ x + scaled[:, 0] if a.shape[1] else None
+
+
+MANY = [large(arr("f8", 2100, 130), arr("f8", 130, seed=1), arr("f8", 2100, seed=2))]
+RAISING = raising(ValueError, arr("f8", 4, 3), arr("f8", 3), arr("f8", 3))
+
+
+@program(
+    [*rows_and_columns(5, 3), *rows_and_columns(0, 3), *rows_and_columns(3, 0), *MANY, RAISING],
+    sums=256,
+    mutates=(1,),
+)
+def two_products_of_a_matrix(a, x, y):
+    """Along and across the rows; the second one of another vector, of what the first one gives, of what it changes."""
+    both = a @ x, y @ a
+    twice = (a @ x) @ a
+    x[0:1] = 7
+    again = a @ x
+    return both, twice, again
+
+
+@program([*rows_and_columns(5, 3), *MANY, RAISING], sums=256, mutates=(1, 2))
+def products_into_arguments(a, x, y):
+    y += a @ x
+    x -= y @ a

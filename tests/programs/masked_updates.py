@@ -137,3 +137,23 @@ def exchanged(u, v, turns):
         u, v = v.copy(), u
         turns -= 1
     return u, v
+
+
+@program([(arr("c16", 9), arr("c16", 9, seed=3), 5), (arr("c16", 3, 4), arr("c16", 3, 4, seed=3), 3)], sums=256)
+def escaping(z, c, turns):
+    """Complex elements that change under a mask, and when they last did."""
+    z, last = z.copy(), np.zeros(z.shape, np.int64)
+    for turn in range(turns):
+        inside = np.abs(z) < 2.0
+        last[inside] = turn
+        z[inside] = z[inside] ** 2 + c[inside]
+    return z, last
+
+
+@program([(np.array([0.5, 1e200, 1e300j, -0.1j, np.nan, complex(np.inf, 1)] * 3), 6)])
+def left_as_they_are(z, turns):
+    z = z.copy()
+    for _ in range(turns):
+        small = np.abs(z) < 1.0
+        z[small] = z[small] * z[small] * 3
+    return z

@@ -24,15 +24,19 @@ from parakeet_py.typed_ir import pipeline
 from parakeet_py.typed_ir.check import InvalidTypedIR, check_function
 from parakeet_py.typed_ir.interpret import run_function
 from parakeet_py.typed_ir.ir import (
+    Alloc,
     Block,
+    Check,
     Compress,
     Const,
+    Failure,
     For,
     Function,
     If,
     Interrupted,
     Load,
     Map,
+    Matmul,
     Operand,
     Prim,
     Store,
@@ -41,6 +45,7 @@ from parakeet_py.typed_ir.ir import (
     While,
     walk,
 )
+from parakeet_py.typed_ir.passes.loops import shared_matrices
 from parakeet_py.typed_ir.pipeline import PASSES, run_passes
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.helpers.typed_ir_programs import DATA, GRID, ONE, OTHER, TWO, ZERO, Program, accumulate, array, loop, real
@@ -729,6 +734,65 @@ def test_dot_products_of_a_loop_are_a_product_of_a_matrix_and_a_vector(raised: b
     loop(p, n, turn)
     _, after = only("products", p, a=np.ones((40, 40)), x=np.arange(40.0))
     assert ("Matmul" in names(after)) == raised
+
+
+# ---- computed-products -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("computed", [True, False], ids=["for it", "and kept"])
+def test_a_product_of_a_matrix_that_is_computed_for_it_is_a_sum(computed: bool) -> None:
+    p = Program(a := array("a", 2), x := array("x"))
+    rows, columns = p.dim(a), p.dim(a, 1)
+    double = p.map1((rows, columns), lambda w, i, j: w.prim("mul", w.load(a, i, j), real(2.0)))
+    out = p.alloc("float64", rows)
+    p.let(Matmul(out, double, x))
+    results = (out,) if computed else (out, double)
+    _, after = only("computed-products", p, *results, a=np.arange(12.0).reshape(3, 4), x=np.arange(4.0))
+    assert ("Matmul" in names(after)) != computed
+
+
+# ---- shared-matrices -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored", [None, "x", "y"])
+def test_two_products_of_a_matrix_read_it_once(stored: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_matrices, "BLOCK", 2048)
+    monkeypatch.setattr(shared_matrices, "NARROWEST", 1)
+    monkeypatch.setattr(shared_matrices, "product_parts", lambda: 1)
+    p = Program(a := array("a", 2), x := array("x"), y := array("y"))
+    rows, columns = p.dim(a), p.dim(a, 1)
+    first, second = p.alloc("float64", rows), Var("second", Array("float64", 1))
+    p.let(Matmul(first, a, x))
+    p.let(Check(p.prim("eq", p.dim(y), rows, type_=PYBOOL), Failure("ValueError", "lengths"), ()))
+    if stored is not None:
+        p.store(x if stored == "x" else y, (ONE,), real(5.0))
+    p.let(Alloc((columns,)), second)
+    p.let(Matmul(second, y, a))
+    a_, x_, y_ = np.arange(1560.0).reshape(195, 8), np.arange(8.0), np.arange(195.0)
+    before, after = only("shared-matrices", p, first, second, a=a_, x=x_, y=y_)
+    assert (after is before) == (stored == "y")
+
+
+# ---- blended-stores --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["read", "not read"])
+def test_complex_elements_are_stored_in_any_case_where_they_are_read(read: bool) -> None:
+    p = Program(x := array("x"))
+    n = p.dim(x)
+    kind = Scalar("complex128")
+    z = p.map1((n,), lambda w, i: w.cast(w.load(x, i), "complex128"))
+
+    def step(w: Writer, i: Var) -> None:
+        size = w.prim("abs", w.load(z, i)) if read else w.load(x, i)
+        then = Writer()
+        value = then.load(z, i)
+        then.store(z, (i,), then.prim("add", then.prim("mul", value, value), Const(1j, kind)))
+        w.let(If(w.prim("lt", size, real(2.0)), then.block(), Block((), ())))
+
+    p.map((n,), step)
+    _, after = only("blended-stores", p, z, x=np.arange(4.0))
+    assert ("If" in names(after)) != read
 
 
 # ---- collapse --------------------------------------------------------------------------------------------------------
