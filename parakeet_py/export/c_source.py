@@ -158,12 +158,17 @@ def _argument(name: str, argument: Argument) -> Iterator[str]:
         return
     order = spec.order or range(spec.rank)
     if spec.rank:
-        yield f"static const int8_t unit_{name}[] = {{{', '.join(str(int(one)) for one in spec.unit)}}};"
+        yield f"static const int8_t unit_{name}[] = {{{', '.join(map(str, _kinds_of_axes(spec)))}}};"
         yield f"static const int8_t order_{name}[] = {{{', '.join(map(str, order))}}};"
     size, alignment = itemsize(spec.dtype), np.dtype(spec.dtype).alignment
     tables = f"unit_{name}, order_{name}" if spec.rank else "NULL, NULL"
     numbers = f"{size}, {alignment}, '{spec.layout}', {spec.inner}, {int(spec.writeable)}, {int(bool(spec.order))}"
     yield f"static const struct array_kind kind_{name} = {{{numbers}, {tables}}};"
+
+
+def _kinds_of_axes(spec: ArraySpec) -> list[int]:
+    """1: of one element, 2: with a stride of 0."""
+    return [int(one) or 2 * (axis in spec.still) for axis, one in enumerate(spec.unit)]
 
 
 def _argument_row(name: str, argument: Argument) -> str:

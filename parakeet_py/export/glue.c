@@ -12,7 +12,8 @@
 
 enum { MAX_RANK = 64, WORDS = 6, KEPT_MESSAGE = 1024 };
 
-/* How an array must lie in memory; `order` lists the axes by falling strides where they are not in that order. */
+/* How an array must lie in memory; `order` lists the axes by falling strides where they are not in that order. `unit` is 1
+   for axes of one element, 2 for those with a stride of 0, which are anywhere. */
 struct array_kind {
     int8_t size, alignment, layout, inner, writeable, ordered;
     const int8_t *unit;
@@ -300,18 +301,19 @@ static int overlaps_itself(int rank, const int64_t *extents, const int64_t *stri
 /* Are the axes in the order of their strides that the code is for? */
 static int in_order(int rank, const int64_t *extents, const int64_t *strides, const struct array_kind *kind)
 {
-    int before = -1, zero = 0, good = 1;
+    int before = -1;
     for (int k = 0; k < rank; k++) {
         int axis = kind->ordered ? kind->order[k] : k;
         if (extents[axis] == 1) continue;
-        zero |= strides[axis] == 0;
+        if ((strides[axis] == 0) != (kind->unit[axis] == 2)) return 0;
+        if (strides[axis] == 0) continue;
         if (before >= 0) {
             int64_t slower = magnitude(strides[before]), faster = magnitude(strides[axis]);
-            good &= before < axis ? slower >= faster : slower > faster;
+            if (before < axis ? slower < faster : slower <= faster) return 0;
         }
         before = axis;
     }
-    return kind->ordered ? good && !zero : good || zero;
+    return 1;
 }
 
 /* What an array is that does not fit; NULL: it fits. */
@@ -327,8 +329,8 @@ static const char *misfit(int rank, const int64_t *words, const struct array_kin
     if (!empty && words[1] % kind->alignment) return "is not aligned";
     for (int axis = 0; axis < rank; axis++) {
         if (extents[axis] > 1 && strides[axis] % kind->alignment) return "is not aligned";
-        if ((extents[axis] == 1) != kind->unit[axis])
-            return kind->unit[axis] ? "has more or less than one element along an axis that must have one"
+        if ((extents[axis] == 1) != (kind->unit[axis] == 1))
+            return kind->unit[axis] == 1 ? "has more or less than one element along an axis that must have one"
                                     : "has one element along an axis that must have more (or none)";
     }
     if (kind->inner && extents[rank - 1] != kind->inner) return "is not of the last extent that this code is for: others have a signature of their own";

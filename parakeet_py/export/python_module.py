@@ -167,7 +167,7 @@ def _spec(spec: Spec, flags: Iterator[bool | None]) -> str:
     """What the module looks at of an argument."""
     match spec:
         case ArraySpec():
-            return repr(("array", spec.dtype, spec.layout, spec.unit, next(flags), spec.inner, spec.order))
+            return repr(("array", spec.dtype, spec.layout, spec.unit, next(flags), spec.inner, spec.order, spec.still))
         case ScalarSpec(dtype, python):
             return repr(("scalar", dtype, python))
         case NoneSpec():

@@ -67,16 +67,36 @@ def _layout(array: Any) -> str:
 
 
 def _order(array: Any, unit: Sequence[bool]) -> tuple[int, ...]:
-    """The axes from the largest stride to the smallest; empty if they are in that order, or some stride is 0."""
+    """The axes from the largest stride to the smallest; empty if they are in that order. Those with a stride of 0 are
+    where NumPy's iterator has them."""
+    steps = [0 if one else abs(step) for step, one in zip(array.strides, unit, strict=True)]
     axes = [axis for axis, one in enumerate(unit) if not one]
-    if not all(array.strides[axis] for axis in axes):
-        return ()
-    moved = dict(zip(axes, sorted(axes, key=lambda axis: -abs(array.strides[axis])), strict=True))
-    order = tuple(moved.get(axis, axis) for axis in range(len(unit)))
-    return () if order == tuple(range(len(unit))) else order
+    if all(steps[axis] for axis in axes):
+        moved = dict(zip(axes, sorted(axes, key=lambda axis: -steps[axis]), strict=True))
+        order = [moved.get(axis, axis) for axis in range(len(unit))]
+    else:
+        order = []
+        for axis in range(len(unit))[::-1]:  # those found stand from the slowest to the fastest
+            place = 0
+            for other, found in enumerate(order if steps[axis] else ()):
+                if 0 < steps[found] <= steps[axis]:
+                    break
+                if steps[found]:
+                    place = other + 1
+            order.insert(place, axis)
+    return () if order == [*range(len(unit))] else tuple(order)
 
 
-def _fits(value: Any, dtype: str, layout: str, unit: tuple[bool, ...], writeable: Any, inner: int, order: Any) -> bool:
+def _fits(
+    value: Any,
+    dtype: str,
+    layout: str,
+    unit: tuple[bool, ...],
+    writeable: Any,
+    inner: int,
+    order: Sequence[int],
+    still: Sequence[int],
+) -> bool:
     """Is this an array that a signature is for?"""
     if type(value) is not np.ndarray or value.ndim != len(unit) or value.dtype != np.dtype(dtype):
         return False
@@ -90,6 +110,10 @@ def _fits(value: Any, dtype: str, layout: str, unit: tuple[bool, ...], writeable
             _layout(value) == layout or (layout == "A" and _layout(value) == "S")
         )  # A: any strides but those of C and F
         and (_order(value, unit) if layout in "SA" else ()) == order
+        and (
+            layout not in "SA"
+            or all((step == 0) == (at in still) for at, step in enumerate(value.strides) if not unit[at])
+        )
     )
 
 

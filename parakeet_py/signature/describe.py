@@ -26,9 +26,10 @@ def counted_axes(count: int) -> str:
 def describe_spec(spec: Spec) -> str:
     """A spec as it is written in messages: float64[2 axes, C order]."""
     match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes, mapped, aligned):
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, axes, mapped, aligned, still):
             order = {"C": "", "F": ", Fortran order", "S": ", rows", "A": ", strided"}[layout]
             order += f", axes in order {' '.join(map(str, axes))}" if axes else ""
+            order += f", steps of 0 along {' '.join(map(str, still))}" if still else ""
             ones = "".join(f", axis {axis} of 1" for axis, one in enumerate(unit) if one)
             last = f", last axis of {inner}" if inner else ""
             more = ("" if writeable else ", read-only") + (", memmap" if mapped else "")

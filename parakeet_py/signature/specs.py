@@ -58,7 +58,8 @@ class ArraySpec:
     that is 2, 3 or 4 and there are others (coordinates, colour channels: loops over them are unrolled), else 0.
     `writeable` is the array's flag. A writeable array whose elements share memory with each other is never an
     `ArraySpec`. `order` holds the axes of a layout S or A from the largest stride to the smallest, axes of extent 1
-    where they are; it is empty if that is the order of the axes, or if some stride is 0.
+    where they are; where some stride is 0, the order in which NumPy's iterator goes through them. It is empty if that
+    is the order of the axes. `still` are the axes with a stride of 0, but for those of extent 1.
     """
 
     dtype: str
@@ -70,6 +71,7 @@ class ArraySpec:
     order: tuple[int, ...] = ()
     mapped: bool = False
     aligned: bool = True
+    still: tuple[int, ...] = ()
 
 
 @record
@@ -503,9 +505,11 @@ def _array_spec(array: np.ndarray[Any, Any]) -> Spec:
     shape = array.shape
     inner = shape[-1] if len(shape) > 1 and 2 <= shape[-1] <= MAX_INNER else 0
     unit = tuple(extent == 1 for extent in shape)
-    order = order_of_strides(array.strides, unit) if layout in ("S", "A") else ()
+    lies = layout in ("S", "A")
+    order = order_of_strides(array.strides, unit) if lies else ()
+    still = still_axes(array.strides, unit) if lies else ()
     mapped = kind is np.memmap
-    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order, mapped, flags.aligned)
+    return ArraySpec(name, array.ndim, layout, unit, flags.writeable, inner, order, mapped, flags.aligned, still)
 
 
 def _is_tiny(shape: tuple[int, ...]) -> bool:
@@ -519,10 +523,31 @@ def order_of_strides(strides: Sequence[int], unit: Sequence[bool]) -> tuple[int,
     """The `order` of an array (see `ArraySpec`)."""
     axes = [axis for axis, one in enumerate(unit) if not one]
     if not all(strides[axis] for axis in axes):
-        return ()
+        return _walked([0 if one else abs(stride) for stride, one in zip(strides, unit, strict=True)])
     moved = dict(zip(axes, sorted(axes, key=lambda axis: -abs(strides[axis])), strict=True))
     order = tuple(moved.get(axis, axis) for axis in range(len(unit)))
     return () if order == tuple(range(len(unit))) else order
+
+
+def still_axes(strides: Sequence[int], unit: Sequence[bool]) -> tuple[int, ...]:
+    """The axes that `ArraySpec.still` names."""
+    return tuple(axis for axis, one in enumerate(unit) if not (one or strides[axis]))
+
+
+def _walked(steps: Sequence[int]) -> tuple[int, ...]:
+    """The order in which NumPy's iterator goes through axes, from the slowest: an insertion sort, for which an axis
+    with a step of 0 is neither slower nor faster than another."""
+    order: list[int] = []  # from the fastest
+    for axis in reversed(range(len(steps))):
+        place = len(order)
+        for other in reversed(range(len(order)) if steps[axis] else ()):
+            if 0 < steps[order[other]] <= steps[axis]:
+                break
+            if steps[order[other]]:
+                place = other
+        order.insert(place, axis)
+    found = tuple(reversed(order))
+    return () if found == tuple(range(len(steps))) else found
 
 
 def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:

@@ -61,6 +61,7 @@ class Builder:
         self.lower: dict[ir.Var, Form] = {}  # v >= form
         self.upper: dict[ir.Var, Form] = {}  # v <= form
         self.definition: dict[ir.Var, ir.Op] = {}
+        self.still: dict[ir.Var, tuple[int, ...]] = {}  # axes of arguments with a stride of 0
         self.place: dict[ir.Var, int] = {}  # which of several outs of its definition a variable is
         self.home: dict[ir.Var, _Scope] = {}  # the block a variable was bound in
         self.tags: dict[ir.Var, int] = {}  # tags of values of several kinds (see `variants`), and how many they have

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import large, program
+from tests.corpus import Case, large, program
 
 PAIRS = [
     (arr("f8", 5, 7), arr("f8", 7, 5)),
@@ -114,3 +114,28 @@ def transposed_after_broadcasting(x, y):
     b = np.broadcast_to(y[:, None], (3, 4))
     c = np.broadcast_to(x, (2, 3, 4))
     return a.T + 1, b.T | a.T, b.T + 1, (a + b).T + a.T, c.transpose(2, 0, 1) * 2, c[:, ::2].T - 1
+
+
+def spread(recipe, axes, shape):
+    """What an array is broadcast to whose axes are exchanged."""
+    x = recipe.make() / 3
+    x = x * 10.0 ** (np.arange(x.size).reshape(x.shape) % 7)
+    return np.broadcast_to(x.transpose(axes), shape)
+
+
+STILL = [
+    Case(lambda: (spread(arr("f8", 17, 40, 1), (1, 0, 2), (40, 17, 2)), np.ones((40, 17, 2)))),
+    Case(lambda: (spread(arr("f8", 17, 1, 30), (2, 1, 0), (30, 9, 17)), np.ones((17, 9, 30)).T)),
+    Case(lambda: (spread(arr("f4", 1, 3, 1), (1, 2, 0), (3, 130, 8))[:, ::-1], np.ones((3, 130, 8)))),
+    Case(lambda: (spread(arr("f8", 5, 6, 7), (2, 0, 1), (7, 5, 6)), np.ones((7, 5, 6)))),
+]
+
+
+@program(STILL, regrouped=1)
+def sums_of_broadcast_arguments(a, b):
+    return a.sum(), a.sum(0), a.sum(1), a.sum((0, 1)), a.sum((1, 2)), a.sum((0, 2)), (a * b).sum(1), (a + b.T.T).mean()
+
+
+@program(STILL)
+def made_of_broadcast_arguments(a, b):
+    return a + 1, a * b, a.copy(), np.cumsum(a, 1), (a - b).T * 2, np.maximum(a[1:], b[1:]), a[:, ::2] * 2

@@ -367,32 +367,20 @@ class ArgumentWriter(GateWriter):
         self.extents[self.leaf] = self.extent(data, dims, strides, spec, size)
 
     def stride_order(self, strides: list[str], spec: ArraySpec) -> None:
-        """The order of the axes by their strides; any order will do for strides of 0 if it is none that is known."""
-        axes = [axis for axis in spec.order or range(spec.rank) if not spec.unit[axis]]
-        if len(axes) < 2:
-            return
+        """The order of the axes by their strides, and which of these are 0."""
+        for axis, stride in enumerate(strides):
+            if not spec.unit[axis]:
+                self.need(self.let(f"icmp {'eq' if axis in spec.still else 'ne'} i64 {stride}, 0"))
+        axes = [axis for axis in spec.order or range(spec.rank) if not (spec.unit[axis] or axis in spec.still)]
         sizes = {}
         for axis in axes:
             negative = self.let(f"icmp slt i64 {strides[axis]}, 0")
             sizes[axis] = self.let(
                 f"select i1 {negative}, i64 {self.let(f'sub i64 0, {strides[axis]}')}, i64 {strides[axis]}"
             )
-        ordered = []
         for slower, faster in itertools.pairwise(axes):
             compare = "uge" if slower < faster else "ugt"
-            ordered.append(self.let(f"icmp {compare} i64 {sizes[slower]}, {sizes[faster]}"))
-        if spec.order:
-            for condition in ordered:
-                self.need(condition)
-            self.need(self.let(f"icmp ne i64 {sizes[axes[-1]]}, 0"))
-            return
-        good = ordered[0]
-        for condition in ordered[1:]:
-            good = self.let(f"and i1 {good}, {condition}")
-        for axis in axes:
-            zero = self.let(f"icmp eq i64 {sizes[axis]}, 0")
-            good = self.let(f"or i1 {good}, {zero}")
-        self.need(good)
+            self.need(self.let(f"icmp {compare} i64 {sizes[slower]}, {sizes[faster]}"))
 
     def array_flags(self, value: str, spec: ArraySpec) -> str:
         mask = Flags.ALIGNED | Flags.WRITEABLE | Flags.WARN_ON_WRITE | Flags.C

@@ -65,10 +65,12 @@ if TYPE_CHECKING:
 def parameter(s: Context, spec: Spec, index: int) -> Value:
     """The value of an argument; its leaves become parameters of the typed function."""
     match spec:
-        case ArraySpec(dtype, rank, layout, unit, writeable, inner, order, mapped, aligned):
+        case ArraySpec(dtype, rank, layout, unit, writeable, inner, order, mapped, aligned, still):
             s.arguments.has_memmaps |= mapped
             s.arguments.has_unaligned |= not aligned
             var = _leaf(s, Array(dtype, rank, layout), index, f"a{index}")
+            if still:
+                s.builder.still[var] = still
             extents = tuple(ONE if one else s.dim(var, axis) for axis, one in enumerate(unit))
             if inner:
                 extents = (*extents[:-1], ir.Const(inner, PYINT))

@@ -65,11 +65,18 @@ def test_layout_is_exact(array: np.ndarray, layout: str, unit: tuple[bool, ...])
         (np.zeros((5, 6, 7)).transpose(2, 0, 1)[::-1, ::2], (1, 2, 0)),
         (np.zeros((5, 1, 7)).transpose(2, 1, 0)[:, :, ::2], (2, 1, 0)),
         (np.zeros((5, 6, 7))[:, ::2], ()),
-        (np.broadcast_to(np.zeros((6, 5)).T, (7, 5, 6)), ()),
+        (np.broadcast_to(np.zeros((6, 5)).T, (7, 5, 6)), (0, 2, 1)),
+        (np.broadcast_to(np.zeros((6, 5, 1)).transpose(1, 0, 2), (5, 6, 2))[::-1], (1, 0, 2)),
+        (np.broadcast_to(np.zeros((6, 1, 5)).T, (5, 3, 6)), (1, 2, 0)),
     ],
 )
 def test_order_of_axes_is_known(array: np.ndarray, order: tuple[int, ...]) -> None:
-    assert spec_of(array).order == order  # type: ignore[union-attr]
+    spec = spec_of(array)
+    assert isinstance(spec, ArraySpec) and spec.order == order
+    assert spec.still == tuple(axis for axis, stride in enumerate(array.strides) if stride == 0)
+    made = (array + 1).strides
+    axes = [axis for axis in order or range(array.ndim) if array.shape[axis] > 1]
+    assert axes == sorted(axes, key=lambda axis: -made[axis])
 
 
 def test_short_last_axes_are_known() -> None:

@@ -91,22 +91,22 @@ def copied_order(b: Builder, array: ArrayV) -> Order:
 
 
 def _is_still(b: Builder, array: ArrayV, axis: int) -> bool:
-    """Has broadcasting made this axis, or may it have?"""
+    """Has broadcasting made this axis, also outside of the function, or may it have?"""
     if array.extents[axis] == _ONE:
         return False
     at: int | None = axis
-    view = b.definition.get(array.var)
-    if not isinstance(view, ir.View) or len(view.axes) != array.rank:
-        return False
-    while isinstance(view, ir.View):  # also before it was sliced or transposed
+    var: ir.Operand = array.var
+    while isinstance(var, ir.Var) and isinstance(
+        view := b.definition.get(var), ir.View
+    ):  # also before it was sliced or transposed
         if at is None or view.axes[at].source is None:
             return True
         step = view.axes[at].step
         made = b.definition.get(step) if isinstance(step, ir.Var) else None
         if step == ir.ZERO or (isinstance(made, ir.Prim) and made.name == "select" and ir.ZERO in made.args):
             return True
-        at, view = view.axes[at].source, b.definition.get(view.base)
-    return False
+        at, var = view.axes[at].source, view.base
+    return isinstance(var, ir.Var) and at in b.still.get(var, ())
 
 
 def _is_single(b: Builder, extent: ir.Operand) -> bool:
