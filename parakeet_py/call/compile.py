@@ -73,6 +73,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.inlining import inlined
 from parakeet_py.typed_ir.numerics import computes
 from parakeet_py.typed_ir.passes.checks.small_ints import are_small, require_small_ints
+from parakeet_py.typed_ir.passes.loops.looks import without_looks
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.instances import instance_columns
@@ -352,12 +353,19 @@ def runs_in_python(compiled: Compiled) -> bool:
 
 @np.errstate(all="ignore")
 def for_devices(compiled: Compiled) -> Compiled:
-    """A specialization without calls of the library's procedures, which devices do not know."""
-    if not any(one.library for one in compiled.typed.procedures):
+    """A specialization without calls of the library's procedures, and without looks at signals, which devices do not
+    know."""
+    done = compiled.specialization
+    if not done.looks and not any(one.library for one in compiled.typed.procedures):
         return compiled
     if compiled.written_out is None:
-        typed = run_passes(inlined(compiled.unfused), compiled.config)
-        compiled.written_out = replace(compiled, typed=typed, imp=lower(typed, compiled.config), kept=None)
+        function = inlined(compiled.unfused)
+        if done.looks:
+            function = replace(function, body=without_looks(function.body))
+            done = replace(done, function=function, opaque_sites=done.opaque_sites if done.hands_back else ())
+        typed = run_passes(function, compiled.config)
+        lowered = lower(typed, compiled.config)
+        compiled.written_out = replace(compiled, specialization=done, typed=typed, imp=lowered, kept=None)
     return compiled.written_out
 
 

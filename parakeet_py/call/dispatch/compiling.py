@@ -359,13 +359,13 @@ class Compiling(Specializations):
     def compiled_for_device(self, normal: tuple[Any, ...], signature: Signature | None = None) -> Compiled:
         """`compiled_for_normal` for a call on devices, which is refused where the compiler fails."""
         found = None if signature is None else self.kept(signature, "both")
-        if found is not None and not found.typed.procedures:
+        if found is not None and not found.typed.procedures and not found.specialization.looks:
             return found
         from parakeet_py.call.compile import for_devices
 
         with held():
             try:
-                return for_devices(self.compiled_for_normal(normal, signature=signature))
+                return for_devices(found or self.compiled_for_normal(normal, signature=signature))
             except (UnsupportedError, NoSourceError):
                 raise
             except Exception as error:

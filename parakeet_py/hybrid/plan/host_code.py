@@ -32,6 +32,7 @@ from parakeet_py.typed_ir.ir import (
     Cast,
     Const,
     Dim,
+    Interrupted,
     Load,
     Operand,
     Prim,
@@ -300,6 +301,8 @@ class _Writer:
                 return f"rt.view({self.name(base)}, {self.tuple_of(starts)}, ({shown}))"
             case Reshape(base, extents):
                 return f"rt.reshape({self.name(base)}, {self.tuple_of(extents)})"
+            case Interrupted():
+                return "False"  # signals are not looked at
             case Stride(array, axis):
                 return f"rt.stride({self.name(array)}, {axis})"
             case Strided(base, offset, extents, strides):

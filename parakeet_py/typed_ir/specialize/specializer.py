@@ -133,6 +133,11 @@ class Specialization:
         return bool(self.guessed) or not all(site.interrupted for site in self.opaque_sites)
 
     @property
+    def looks(self) -> bool:
+        """Do loops ask whether a handler of a signal has raised?"""
+        return any(site.interrupted for site in self.opaque_sites)
+
+    @property
     def opaque_calls(self) -> tuple[str, ...]:
         """What is handed back to Python: "name (line n): reason"."""
         return descriptions(self.opaque_sites)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import parakeet_py
-from parakeet_py import accelerate
+from parakeet_py import accelerate, options
 
 LOCK = threading.Lock()
 EVENTS: list[Any] = []
@@ -234,3 +234,24 @@ def test_loops_that_memory_bounds_do_not_look() -> None:
             out[0] = 0.0
 
     assert "interrupted" not in rows.imp(np.ones((3, 4)), np.zeros(3))
+
+
+def test_devices_do_not_look() -> None:
+    """Code that has been compiled for the CPU is used there, too."""
+
+    def steps(x, n):
+        y = x * 0.0
+        try:
+            for _ in range(n):
+                y = y * 0.5 + np.sqrt(x)
+        finally:
+            x[0] = 1.0
+        return y
+
+    compiled, x = accelerate(when="now")(steps), np.arange(10.0)
+    wanted = steps(x.copy(), 3)
+    assert np.array_equal(compiled(x.copy(), 3), wanted)
+    assert "interrupted" in compiled.imp(x, 3) and ".entry steps" in compiled.ptx(x, 3, target="sm_80")
+    with options(devices="emulated"):
+        assert np.array_equal(compiled(x.copy(), 3), wanted)
+        assert compiled.explain(x, 3).opaque_calls == ()

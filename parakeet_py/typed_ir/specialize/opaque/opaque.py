@@ -291,7 +291,9 @@ def _ways_on(s: Context, op: Operation, reason: str, is_statement: bool) -> _Way
     exit = exit_block(s, op.operands) if is_statement else None
     left = bool(s.guards) and s.guards[-1].goes_to_python(exit is not None)
     if left and exit is None:
-        raise s.unsupported(f"{reason}, inside `with`, where Python could not go on")
+        raise s.unsupported(
+            f"{reason}, inside `with`, or a `try` whose handlers Python runs, where Python could not go on"
+        )
     catches = s.guards[-1].classes if left else s.guards[-1].around_python(s) if s.guards else ()
     if not left and assigned_attributes.may_have_assigned(s) and not cannot_raise(op.name):
         # An exception has to find the objects with what has been assigned: Python goes on from the statement.
