@@ -25,7 +25,7 @@ class Context:
     FLAGS: Final = 104  # i32: floating-point flags that parts of parallel regions have set
     FAILURES: Final = 108  # i32: what the numbers of failures of the library's procedure that runs are counted from
     THREAD: Final = 112  # ptr: the thread state that the gate restores; 1: the GIL is held, 0: no gate made the call
-    DUE: Final = 120  # i64: when signals are looked at next, in nanoseconds
+    DUE: Final = 120  # i64: when signals are looked at next, in nanoseconds, and whether most loops do (the lowest bit)
     SIZE: Final = 128
 
 

@@ -22,6 +22,15 @@ After a tick of the clock (1 to 4 ms), and then twenty times in a second, the th
 `gate.poll`, which takes the GIL if it has been let go, runs Python's signal handlers, and lets the GIL go. If a handler
 raises, the status of the call is INTERRUPTED, which every thread of a parallel region sees when it polls, and the
 exception stays set in the thread of the call.
+
+In functions with handlers of exceptions around loops (`typed_ir.ir.Interrupted`) that would go past these. There the
+lowest bit of DUE is set, QUIET: polls let the GIL go, or lend it, and run no handlers of signals. Loops that have a way
+out to Python call
+
+    i32 pk_look(ptr state)
+
+instead, which gives 1 if a handler has raised; the exception is the first word of the context's ARGUMENTS then, which
+owns it. `pk_poll_aloud` is `pk_poll` for loops that have none and may never end.
 """
 
 from __future__ import annotations
@@ -39,8 +48,7 @@ FIRST = 100_000  # nanoseconds after the first poll
 AGAIN = 50_000_000  # nanoseconds between looks at signals
 OFTEN = 2_000_000  # nanoseconds: polls that come sooner than this after each other are too many
 SELDOM = 20_000_000  # and later than this, too few
-QUIET = 1  # the lowest bit of a context's DUE
-ALOUD, TAKEN = 2, 3
+QUIET, ALOUD, TAKEN = 1, 2, 3  # how `gate.poll` is asked: run no handlers; run them; and take what they raise
 MOST = 1024  # iterations between polls of loops that have others inside
 
 
@@ -132,7 +140,7 @@ def pk_look(state: ptr) -> i32:
     },
 )
 
-# `gate.poll`, which gives 0, or 1 if the call is to end; -1 in a thread that Python does not know.
+# `gate.poll`, given one of these or 0, gives 0, or 1 if the call is to end; -1 in a thread that Python does not know.
 SUPPORT = Source(
     """
 def PyGILState_GetThisThreadState() -> ptr: ...

@@ -13,6 +13,9 @@ What ends soon does not poll, nor what memory bounds and is often short: loops o
 elements of arrays, in which there are no others; those inside others, unless they go up to an argument, or have loops
 inside themselves and the one around only repeats them, or is over tiles or tasks; inner `while` loops that step towards
 what they are compared with. Recursion polls once in so many calls, and the thread pool between the parts of a region.
+
+Loops that look at signals themselves (`Interrupted`), as handlers of exceptions are around them, do not poll; where a
+function has such, others do not run handlers of signals (`be_quiet`).
 """
 
 from __future__ import annotations
