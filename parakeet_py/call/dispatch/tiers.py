@@ -49,7 +49,7 @@ def has_tiers(config: settings.Config) -> bool:
 
 def limits_of(compiled: Compiled, normal: Sequence[Any]) -> dict[int, int] | None:
     """The limits of quick code for a call in positional form, by slots of its arguments; None: optimise at once."""
-    if compiled.specialization.hands_back or _leaves_a_choice(compiled.imp):
+    if compiled.specialization.opaque_sites or compiled.specialization.guessed or _leaves_a_choice(compiled.imp):
         return None
     from parakeet_py.call.give_back import values_of
     from parakeet_py.typed_ir.passes.analysis.work_bound import work_bound

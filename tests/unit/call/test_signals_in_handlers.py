@@ -255,3 +255,12 @@ def test_devices_do_not_look() -> None:
     with options(devices="emulated"):
         assert np.array_equal(compiled(x.copy(), 3), wanted)
         assert compiled.explain(x, 3).opaque_calls == ()
+
+
+def test_larger_calls_of_code_from_the_disk(tmp_path: Path) -> None:
+    """What is made quickly is not kept beside what Python goes on with."""
+    with options(cache=True, cache_dir=tmp_path, tiers=True):
+        for _ in range(2):
+            compiled = accelerate(when="now")(restores)
+            for n in (5, 5, 100_000):
+                assert compiled(np.ones(3), n) == pytest.approx(restores(np.ones(3), n))
