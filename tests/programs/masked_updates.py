@@ -139,7 +139,14 @@ def exchanged(u, v, turns):
     return u, v
 
 
-@program([(arr("c16", 9), arr("c16", 9, seed=3), 5), (arr("c16", 3, 4), arr("c16", 3, 4, seed=3), 3)], sums=256)
+@program(
+    [
+        (arr("c16", 9), arr("c16", 9, seed=3), 5),
+        (arr("c16", 3, 4), arr("c16", 3, 4, seed=3), 3),
+        raising(IndexError, arr("c16", 9), arr("c16", 8, seed=3), 2),
+    ],
+    sums=256,
+)
 def escaping(z, c, turns):
     """Complex elements that change under a mask, and when they last did."""
     z, last = z.copy(), np.zeros(z.shape, np.int64)
