@@ -101,8 +101,11 @@ def clipped(spec: WindowSpec, box: Box) -> WindowSpec:
     return WindowSpec(spec.dtype, box, tuple(found), spec.written)
 
 
-def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> np.ndarray[Any, Any]:
-    """The buffer of a window, which nothing else changes if the part stores into it."""
+def window(
+    spec: WindowSpec, values: Sequence[Any], together: bool = False, anywhere: bool = False
+) -> np.ndarray[Any, Any]:
+    """The buffer of a window, which nothing else changes if the part stores into it. `together`: contiguous;
+    `anywhere`: it need not be aligned, as chunks that have come with a message may not be."""
     box = spec.box
     if len(spec.pieces) == 1 and not spec.written and spec.pieces[0].box == box:
         at = spec.pieces[0].at
@@ -111,7 +114,8 @@ def window(spec: WindowSpec, values: Sequence[Any], together: bool = False) -> n
             found = found[tuple(slice(a, a + hi - lo) for a, (lo, hi) in zip(at, box, strict=True))]
         rows = found.ndim == 0 or found.size == 0 or found.strides[-1] == found.itemsize
         moves = 0 not in found.strides  # of what has been broadcast, axes of extent 1 too have none
-        if rows and moves and found.flags.aligned and not (together and not found.flags.c_contiguous):
+        aligned = anywhere or found.flags.aligned
+        if rows and moves and aligned and not (together and not found.flags.c_contiguous):
             return found
         return np.array(found, order="C")
     made = empty([hi - lo for lo, hi in box], spec.dtype)

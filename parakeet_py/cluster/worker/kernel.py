@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parakeet_py.base import exact_loops
 from parakeet_py.base.config import Config
 from parakeet_py.base.config import current as settings
 from parakeet_py.base.errors import ParakeetError, UnsupportedError
 from parakeet_py.cluster.worker import resident
 from parakeet_py.hybrid.plan.host_parts import HostPart, MachineCode, PreparedCall
 from parakeet_py.llvm.engine import disk_cache
+from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Function
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Kernel:
         self.together, self.identity = together, identity
         self._native: HostPart | None = None
         self._kernels: Any = None  # False: the CPU alone can run it
+        self._anywhere: bool | None = None
         self._origin = FORMAT, package_key()
         self._packed: bytes | None = None
         self._lock = threading.Lock()
@@ -53,6 +56,16 @@ class Kernel:
     @property
     def function(self) -> Function:
         return self._unpacked()[0]
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether arrays may lie at any address: no code but the part's own reads them."""
+        if self._anywhere is None:
+            ops = [let.op for let in self.function.statements()]
+            self._anywhere = not any(
+                isinstance(op, ir.CALLS) or (isinstance(op, ir.Prim) and exact_loops.is_loop(op.name)) for op in ops
+            )
+        return self._anywhere
 
     def native(self) -> HostPart:
         """The machine code, made when it is first asked for."""
@@ -153,7 +166,7 @@ def _arrived(version: int, package: str, together: bool, identity: str, packed: 
             return _here[known]
         kernel = Kernel.__new__(Kernel)
         kernel._part, kernel._native, kernel._packed, kernel._lock = None, None, packed, threading.Lock()
-        kernel._kernels = None
+        kernel._kernels = kernel._anywhere = None
         kernel._origin = version, package
         kernel.together, kernel.identity = together, identity
         if len(_here) >= MOST:

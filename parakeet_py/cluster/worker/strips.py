@@ -153,7 +153,7 @@ class _Part:
             if number in alone
             else values[spec.pieces[0].place]
             if number in short
-            else window(spec, values, together)
+            else window(spec, values, together, self.kernel.anywhere)
             for number, spec in enumerate(specs)
         ]
         filled = [
@@ -174,7 +174,7 @@ class _Part:
         for first, last, own in self.stretches or (Stretch(0, rows, (None,) * len(specs)),):
             some = [spec if mine is None else mine for spec, mine in zip(specs, own, strict=True)]
             held = [
-                buffer if mine is None else window(mine, values, together)
+                buffer if mine is None else window(mine, values, together, self.kernel.anywhere)
                 for buffer, mine in zip(buffers, own, strict=True)
             ]
             free = free_arguments(self.common.free, some, held, values)

@@ -75,7 +75,8 @@ def run_part(
             return found[0] if len(found) == 1 else tuple(found)
     alone = {number for stretch in stretches for number, own in enumerate(stretch.windows) if own is not None}
     buffers: list[Any] = [
-        None if number in alone else window(spec, values, kernel.together) for number, spec in enumerate(windows)
+        None if number in alone else window(spec, values, kernel.together, kernel.anywhere)
+        for number, spec in enumerate(windows)
     ]
     filled = [empty(counts, dtype) for dtype in common.filled]
     results: list[Any] = []
@@ -85,7 +86,7 @@ def run_part(
     for first, last, own in stretches:
         specs = [spec if mine is None else mine for spec, mine in zip(windows, own, strict=True)]
         held = [
-            buffer if mine is None else window(mine, values, kernel.together)
+            buffer if mine is None else window(mine, values, kernel.together, kernel.anywhere)
             for buffer, mine in zip(buffers, own, strict=True)
         ]
         some = [array[first:last] for array in filled]

@@ -78,3 +78,33 @@ def test_blocks_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ValueError, match="negative"):
             accelerate(when="now", strict=True)(roots)(da.from_array(bad, chunks=(20, -1))).compute()
     assert {len(one) for one in found} >= {0, 2, 3}
+
+
+def _unaligned(values: np.ndarray) -> np.ndarray:
+    """A copy that lies at an odd address."""
+    found = np.frombuffer(bytearray(values.nbytes + 1), values.dtype, offset=1).reshape(values.shape)
+    found[...] = values
+    assert not found.flags.aligned
+    return found
+
+
+def test_chunks_may_lie_at_any_address() -> None:
+    """They are not copied for machine code, but where NumPy's or BLAS's loops read them."""
+    values = np.random.default_rng(1).random((40, 8))
+    chunk = _unaligned(values)
+    spec = WindowSpec("float64", ((0, 40), (0, 8)), (Piece(0, ((0, 40), (0, 8)), (0, 0)),), False)
+    assert window(spec, [chunk], anywhere=True) is chunk and window(spec, [chunk]) is not chunk
+
+    def everything(x):
+        shifted = x.copy()
+        shifted[1:-1] = (x[:-2] + x[2:]) / 2
+        counts = np.zeros(8, np.int64)
+        np.add.at(counts, (x[:, 0] * 8).astype(np.int64), 1)
+        some = x[:, 1][x[:, 1] > 0.5]
+        return shifted, counts, np.cumsum(x, axis=0), x.T @ x, np.sort(x, axis=1), some, np.argmin(x, axis=1)
+
+    pieces = [da.from_delayed(dask.delayed(_unaligned)(part), part.shape, part.dtype) for part in np.split(values, 4)]
+    with dask.config.set(scheduler="sync"):
+        found = dask.compute(*accelerate(when="now", strict=True)(everything)(da.concatenate(pieces)))
+    for got, want in zip(found, everything(values), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
