@@ -271,6 +271,8 @@ def assert_same(
     if expected.exception is None:
         compare.value(expected.result, actual.result, "the result")
         _same_sharing(expected, actual, identity)
+        if identity:
+            _same_containers(expected, actual)
 
 
 def _same_exception(want: BaseException | None, got: BaseException | None, message: bool) -> None:
@@ -457,6 +459,28 @@ def _same_sharing(expected: Outcome, actual: Outcome, identity: bool) -> None:
             if want != got:
                 other = f"argument array {j}" if j < arguments else f"result array {j - arguments}"
                 raise Difference(f"result array {i - arguments} is {got} {other}; it should be {want} it")
+
+
+def _same_containers(expected: Outcome, actual: Outcome) -> None:
+    """Lists, dicts and sets that are one object in plain Python are one."""
+    want_all, got_all = ([*_containers((*o.args, o.result), "", {})] for o in (expected, actual))
+    for (path, want), (_, got) in zip(want_all, got_all, strict=True):
+        if want != got:
+            found = f"the object at {got}" if got else "an object of its own"
+            raise Difference(f"{path} is {found}, not {want or 'one'}")
+
+
+def _containers(value: object, path: str, seen: dict[int, tuple[str, object]]) -> Iterator[tuple[str, str]]:
+    """Where the containers in a value are, and where each has been met before."""
+    if isinstance(value, list | dict | set):
+        before = seen.get(id(value))
+        yield path, before[0] if before else ""
+        if before:
+            return
+        seen[id(value)] = path, value
+    held = list(value.values()) if isinstance(value, dict) else value
+    for number, item in enumerate(held if isinstance(held, tuple | list) else ()):
+        yield from _containers(item, f"{path}[{number}]", seen)
 
 
 def _common_elements(one: np.ndarray, other: np.ndarray) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import cmath
 import math
-import sys
 
 import numpy as np
 
@@ -258,7 +257,11 @@ def complex_power(z, w):
 
 @static
 def no_power_of_zero():
-    return f"{'0.0' if sys.version_info < (3, 13) else 'zero'} to a negative or complex power"
+    """In the words of the running version, which a patch release of 3.13 has changed."""
+    try:
+        return str(0j**-1)
+    except ZeroDivisionError as error:
+        return str(error)
 
 
 # What C has, which gives infinity or NaN where `math` raises.

@@ -44,6 +44,7 @@ from parakeet_py.typed_ir.specialize.state import (
     Memory,
     Procedures,
     PythonState,
+    Rows,
     WalkFacts,
 )
 from parakeet_py.typed_ir.specialize.type_names import described
@@ -118,6 +119,7 @@ class Context(ABC):
         self.builder = Builder(self.hand_back)
         self.python = PythonState(observed, strict, guess, continued, polls)
         self.loops = Loops()
+        self.rows = Rows()
         self.elements = Elements()
         self.procedures = Procedures()
         self.assigned = Assigned()

@@ -62,8 +62,8 @@ class Form:
     the array that NumPy makes of it, of a dtype if one is given; None where it has none.
 
     Of lists: `elements` is the array whose elements or rows the items are, in the very memory, and `item` the template
-    of what lies in columns; `own` says whether items can be assigned; `read` gives the value for one reader, that is
-    the last one (then the memory may be taken over) or is not.
+    of what lies in columns; `own` says whether items can be assigned, `nested` whether they are lists or dicts; `read`
+    gives the value for one reader, that is the last one (then the memory may be taken over) or is not.
     """
 
     parts: Callable[[Any], Parts]
@@ -84,6 +84,7 @@ class Form:
     elements: Callable[[Any], ArrayV | None] = lambda value: None
     item: Callable[[Any], Any] = lambda value: None
     own: Callable[[Any], bool] = lambda value: False
+    nested: Callable[[Any], bool] = lambda value: False
     read: Callable[[Any, bool], Value] = lambda value, once: value
 
 

@@ -35,6 +35,7 @@ from parakeet_py.signature.specs import (
 )
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays.axis_order import fortran
 from parakeet_py.typed_ir.specialize.containers import array_lists
 from parakeet_py.typed_ir.specialize.forms import form_of, roots_of
@@ -141,10 +142,9 @@ def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
 
 def need_whole(s: Context, value: Value) -> None:
     """Start again, with the list that is (part of) a parameter as an object; do nothing about other values."""
-    if id(value) in s.arguments.lists:
-        s.facts.restart(WholeList(s.arguments.place(s.arguments.lists[id(value)][1])))
-    for one in s.arguments.chosen.get(id(value), (None, ()))[1]:
-        need_whole(s, one)
+    for one in shared_containers.origins(s, value):
+        if id(one) in s.arguments.lists:
+            s.facts.restart(WholeList(s.arguments.place(s.arguments.lists[id(one)][1])))
     if s.arguments.list_roots and form_of(value).type is list:
         for root in roots_of(value) & s.arguments.list_roots.keys():
             s.facts.restart(WholeList(s.arguments.place(s.arguments.list_roots[root])))

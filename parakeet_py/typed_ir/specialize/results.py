@@ -134,7 +134,6 @@ def result_tree(s: Context, value: Value, leaves: Leaves, unit: str = "") -> Res
         case CharV(code):
             return ResultTuple((result_tree(s, code, leaves),), "tuple", chr)
         case TupleV(items, kind, named):
-            s.need_whole(value)
             parts = tuple(result_tree(s, item, leaves) for item in items)
             return ResultTuple(parts, kind, named)  # type: ignore[arg-type]
         case _ if (numbers := list_objects.numbers_of(value)) is not None:

@@ -36,7 +36,14 @@ from parakeet_py.signature.results import Result
 from parakeet_py.signature.specs import FunctionSpec, Signature, Source, Spec
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import place
-from parakeet_py.typed_ir.specialize import compile_time_values, inputs, messages, results, statements
+from parakeet_py.typed_ir.specialize import (
+    compile_time_values,
+    inputs,
+    messages,
+    results,
+    shared_containers,
+    statements,
+)
 from parakeet_py.typed_ir.specialize.arrays import convert
 from parakeet_py.typed_ir.specialize.containers import (
     array_lists,
@@ -273,6 +280,8 @@ class Specializer(Context):
                 self.facts.note(fewer)  # Python is given those containers in the next walk, too
             if self.python.closures_read_late:
                 self.facts.restart(KnownValue(self.arguments.functions[0]), "a function whose closure may change")
+        assigned = [self.builder.fields[source] for source in assigned_attributes.changed(self)]
+        shared_containers.check_result(self, (value, *assigned))
         leaves = results.Leaves()
         tree = results.with_attributes(self, results.result_tree(self, value, leaves), leaves)
         body = ir.Block((*self.builder.entry.statements, *self.builder.outermost.statements), tuple(leaves))

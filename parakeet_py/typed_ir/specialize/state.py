@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.frontend import ssa
@@ -129,6 +129,14 @@ class Assigned:
         self.columns: dict[Source, tuple[ArrayV, ArrayV]] = {}  # what items of lists hold, and which have been assigned
 
 
+class Made(NamedTuple):
+    """A list or dict that a statement has made, in so many loops; with the fact, it is an object there."""
+
+    value: Value
+    fact: Fact
+    depth: int
+
+
 class PythonState:
     """What Python does during a call, what it has been seen to return, and what it has been given."""
 
@@ -150,7 +158,7 @@ class PythonState:
         self.guessed: list[NeedObservation] = []
         self.sites: list[OpaqueSite] = []
         self.lists: dict[int, tuple[Value, Any]] = {}  # that Python has given, by `id`, and the keys of what gave them
-        self.made: dict[int, tuple[Value, Fact]] = {}  # lists and dicts that statements make, see `made_containers`
+        self.made: dict[int, Made] = {}  # lists and dicts that statements make, by `id`, see `made_containers`
         self.displays: dict[
             int, tuple[MapV, tuple[Value, ...]]
         ] = {}  # sets that are written out, by `id`, and their items
@@ -162,6 +170,23 @@ class PythonState:
         self.closures_read_late = False
         self.calls_numba = False  # by native entries
         self.asks_classes = False  # whether arrays are NumPy's, where those that stand for others would say no
+
+
+class Row(NamedTuple):
+    """An item of a container, read in so many loops, each iteration of which reads another one; -1: perhaps not."""
+
+    value: Value
+    of: Value
+    depth: int
+
+
+class Rows:
+    """Containers that are or become items of lists in columns (see `shared_containers`)."""
+
+    def __init__(self) -> None:
+        self.read: dict[int, Row] = {}  # by `id`
+        self.put: list[tuple[Value, int]] = []  # and in how many loops
+        self.copied: list[Value] = []  # lists whose items have become those of another one, too
 
 
 class Loops:

@@ -14,6 +14,7 @@ from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.base.types import PYBOOL, PYINT, TWICE_ROUNDED, Scalar, is_integer
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array, new_array, store_array
 from parakeet_py.typed_ir.specialize.arrays.convert import check_numbers, check_some
@@ -136,6 +137,7 @@ def subscript(s: Context, value: ListValue, index: Value) -> Value:
         return item_of(s, value, indexing.read(s, value.array, ScalarV(position)))
     found = indexing.read(s, value.array, index)
     assert isinstance(found, ArrayV)
+    shared_containers.copied(s, value)
     if (value.ownership is OWN and found.rank == 1) or found.roots & s.arguments.list_roots.keys():
         return ListValue.rows(copy_array(s, found), value.kind, OWN)
     return _kept(value, found)
@@ -148,7 +150,7 @@ def item_of(s: Context, value: Value, found: Value) -> Value:
     of_one_type(s, value)
     if not isinstance(found, ArrayV):
         return found if value.kind else s.as_python(found)
-    return found if value.kind == "array" else _kept(value, found)
+    return found if value.kind == "array" else shared_containers.read(s, _kept(value, found), value)
 
 
 def listed(s: Context, value: Value, made: bool) -> Value | None:
@@ -159,6 +161,7 @@ def listed(s: Context, value: Value, made: bool) -> Value | None:
         case ListValue(form=Rows(kind), columns=(array,)):
             if made or value.ownership is ONCE:
                 return value
+            shared_containers.copied(s, value)
             if array.rank > 1:
                 s.give_list("a list of lists copied whose items are assigned")  # they are those of the other list
             return ListValue.rows(copy_array(s, array), kind, SHOWN if array.rank > 1 else OWN)
@@ -327,5 +330,6 @@ FORMS[Rows] = Form(
     array=as_array,
     elements=lambda value: value.array,
     own=lambda value: value.ownership is OWN,
+    nested=lambda value: value.array.rank > 1 and value.kind != "array",
     read=_read,
 )

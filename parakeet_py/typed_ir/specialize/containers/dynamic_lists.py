@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing
 from parakeet_py.typed_ir.specialize.arrays.array_store import (
     copy_array,
@@ -242,6 +243,7 @@ def as_grown(s: Context, value: Value, item: Template) -> ListValue:
 def _stored(s: Context, grown: ListValue, place: ir.Operand, item: Value) -> ListValue:
     """The list with an item in its place."""
     pools = list(grown.pools)
+    shared_containers.put(s, item)
     store_leaves(s, grown.columns, place, nested_lists.leaves_in(s, item, grown.item, pools))
     return replace(grown, pools=tuple(pools))
 
@@ -260,6 +262,7 @@ def _recoded(s: Context, grown: ListValue, item: Template) -> ListValue:
 
 def copied(s: Context, grown: ListValue) -> ListValue:
     instance_lists.must_stay(s, grown.item)
+    shared_containers.copied(s, grown)
     columns = tuple(copy_array(s, column) for column in grown.columns)
     return replace(grown, columns=columns, pools=nested_lists.copied_pools(s, grown.pools))
 
@@ -284,7 +287,7 @@ def _reference(s: Context, grown: ListValue, index: ir.Operand) -> ItemV:
 def plain_item_at(s: Context, grown: ListValue, index: ir.Operand) -> Value:
     """The same, as the value that it is now."""
     leaves = load_leaves(s, grown.columns, index, types_of(grown.item))
-    item = nested_lists.value_of(s, grown.item, leaves, list(grown.pools))
+    item = shared_containers.read(s, nested_lists.value_of(s, grown.item, leaves, list(grown.pools)), grown)
     instance_lists.note_items(s, grown.item)
     return replace(item, token=instance_lists.FROM_LIST) if isinstance(item, InstanceV) else item
 
@@ -293,6 +296,7 @@ def subscript(s: Context, grown: ListValue, index: Value) -> Value:
     if not isinstance(index, SliceV):
         return item_at(s, grown, index_entries.position(s, grown.length.operand, index, "list index out of range"))
     instance_lists.must_stay(s, grown.item)
+    shared_containers.copied(s, grown)
     columns = []
     for column in grown.columns:
         part = indexing.read(s, in_use(s, column, grown.length.operand), index)
@@ -508,6 +512,7 @@ FORMS[Columns] = Form(
     lambda one: one.item,
     convert=_convert,
     item=lambda one: one.item,
+    nested=lambda one: one.item is not None and shared_containers.is_of_containers(one.item),
     noun="list",
     type=list,
     length=lambda s, value: value.length.operand,

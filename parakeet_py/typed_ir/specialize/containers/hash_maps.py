@@ -21,6 +21,7 @@ from parakeet_py.base.errors import KEY
 from parakeet_py.base.types import PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
 from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, nested_lists, set_operators, strings
@@ -314,7 +315,7 @@ def contains(s: Context, value: MapV, key: Value) -> ir.Operand:
 def _value_at(s: Context, value: MapV, entry: ir.Operand) -> Value:
     pair = dynamic_lists.item_at(s, value.entries, entry)
     assert isinstance(pair, TupleV)
-    return pair.items[1]
+    return shared_containers.read(s, pair.items[1], value)
 
 
 def subscript(s: Context, value: MapV, key: Value) -> Value:
@@ -340,11 +341,13 @@ def entry_of(s: Context, value: MapV, key: Value) -> ir.Operand | None:
 def method(s: Context, value: MapV, name: str, args: Sequence[Value]) -> Value:
     match name, args:
         case "items", [] if value.kind == "dict":
+            shared_containers.may_be(s, value.entries, value)
             return value.entries
         case "keys", [] if value.kind == "dict":
             return dynamic_lists.keys(value)
         case "values", [] if value.kind == "dict":
-            return dynamic_lists.values(value)
+            shared_containers.may_be(s, listed := dynamic_lists.values(value), value)
+            return listed
         case "__getitem__", [key]:
             return subscript(s, value, key)
         case "get", [key, *default] if value.kind == "dict" and len(default) < 2:

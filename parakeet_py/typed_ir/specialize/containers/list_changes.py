@@ -16,6 +16,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.ownership.changes import GIVING
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays import indexing, record_arrays
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.index_entries import position
@@ -87,7 +88,12 @@ def change(s: Context, op: ssa.ChangeList) -> list[Value]:
         args = [values.keep(s, arg, held) for arg in args]
         return nested_list_changes.change(s, held, at, op.change, args)
     chosen = args[: len(args) - len(put)]
-    return tagged_scalars.each(s, chosen, lambda *given: changed(s, op.change, held, [*given, *put]))
+    outs = tagged_scalars.each(s, chosen, lambda *given: changed(s, op.change, held, [*given, *put]))
+    if shared_containers.is_container(outs[-1]):
+        shared_containers.may_be(s, outs[-1], held)
+    for item in outs[:-1]:
+        shared_containers.taken_out(s, item)
+    return outs
 
 
 def changed(s: Context, kind: str, held: Value, args: list[Value]) -> list[Value]:

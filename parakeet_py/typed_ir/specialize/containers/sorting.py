@@ -20,6 +20,7 @@ from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.base.types import PYBOOL, Scalar
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays.array_store import copy_array
 from parakeet_py.typed_ir.specialize.arrays.views import make_view
 from parakeet_py.typed_ir.specialize.containers import array_lists, dynamic_lists, hash_maps, membership, nested_lists
@@ -238,6 +239,7 @@ def records_in_order(s: Context, value: Value, key: Value | None, reverse: Value
         return None
     items, keys = found
     instance_lists.must_stay(s, items.item)
+    shared_containers.copied(s, items)
     order = _order_of(s, keys, down)
     columns = tuple(_taken(s, column, order) for column in _parts_in_use(s, items))
     return ListValue.grown(items.length, columns, items.item, nested_lists.copied_pools(s, items.pools))

@@ -16,6 +16,8 @@ from parakeet_py.signature.specs import ObjectSpec
 from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.opaque.watched_lists import is_part_of_argument
 from parakeet_py.typed_ir.specialize.restarts import ContainerOfPython
+from parakeet_py.typed_ir.specialize.shared_containers import containers_in, depth, is_container
+from parakeet_py.typed_ir.specialize.state import Made
 from parakeet_py.typed_ir.specialize.values import DictV, ObjectV, TupleV, Value
 
 if TYPE_CHECKING:
@@ -29,27 +31,27 @@ def made(s: Context, let: ssa.Let, values: list[Value]) -> list[Value]:
     if s.frame.namespace.trusted:
         return values
     for number, value in enumerate(values):
-        if not _is_container(value) or id(value) in s.python.made:
+        if not is_container(value) or id(value) in s.python.made:
             continue
         fact = ContainerOfPython((*s.frame.path, s.frame.function.filename, let.pos, type(let.op).__name__, number))
         if fact in s.facts.known:
             values = [*values[:number], _as_object(s, value), *values[number + 1 :]]
         else:
-            s.python.made[id(value)] = value, fact
+            s.python.made[id(value)] = Made(value, fact, depth(s))
     return values
 
 
 def give(s: Context, given: Sequence[Value]) -> None:
     """Python code is given some values, which it may keep: lists and dicts that are used again are objects."""
-    found = [one for value in given for one in _containers(value)]
+    found = [one for value in given for one in containers_in(value)]
     if not found:
         return
-    used = [other for value in _used_again(s) for other in _containers(value)]
+    used = [other for value in _used_again(s) for other in containers_in(value)]
     for one in found:
         same = [other for other in used if _may_be_one(s, one, other)]
         if not same:
             continue
-        fact = next((s.python.made[id(each)][1] for each in (one, *same) if id(each) in s.python.made), None)
+        fact = next((s.python.made[id(each)].fact for each in (one, *same) if id(each) in s.python.made), None)
         if fact is not None and fact not in s.facts.known:
             s.facts.note(fact)
             _go_on(s, (one, *same))
@@ -116,14 +118,3 @@ def _used_again(s: Context) -> list[Value]:
         frame.env[var] for frame in s.frames for var in live_at(frame.function, tuple(frame.way)) if var in frame.env
     ]
     return [*found, *s.builder.fields.values()]
-
-
-def _containers(value: Value) -> Iterator[Value]:
-    if _is_container(value):
-        yield value
-    for part in parts_of(value):
-        yield from _containers(part)
-
-
-def _is_container(value: Value) -> bool:
-    return isinstance(value, DictV) or is_list(value)

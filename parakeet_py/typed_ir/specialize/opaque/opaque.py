@@ -41,6 +41,7 @@ from parakeet_py.signature.specs import (
 )
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.containers import owned_containers
 from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
@@ -266,6 +267,8 @@ def _as_given(s: Context, op: Operation) -> list[Value]:
     if op.may_keep or op.may_store:
         made_containers.give(s, passed)
         passed = [watched_lists.themselves(s, value) for value in passed]
+    elif op.may_give_items:
+        made_containers.give(s, [value for value in passed if shared_containers.has_containers(value)])
     return passed
 
 

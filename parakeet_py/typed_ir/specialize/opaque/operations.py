@@ -140,6 +140,13 @@ class Operation:
         effects = effects_of(self.values[0].object)
         return effects.keeps_items and not effects.items_only
 
+    @property
+    def may_give_items(self) -> bool:
+        """May its result have the lists in a list that it is given?"""
+        return (
+            self.kind == "call" and isinstance(self.values[0], Static) and effects_of(self.values[0].object).keeps_items
+        )
+
     def keeps_functions(self, result: Spec | None) -> bool:
         """May it keep a function that it is given, or give it back in a result of this spec?"""
         if not self.calls_known or not uses_up(self.callee):

@@ -19,6 +19,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import may_raise
 from parakeet_py.typed_ir.ir import ONE, ZERO
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays import array_store
 from parakeet_py.typed_ir.specialize.arrays.array_store import store_array
 from parakeet_py.typed_ir.specialize.arrays.elementwise import generate
@@ -231,7 +232,8 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
     mark, before, held = s.checkpoint(), s.memory.newest, assigned_attributes.carried(s)
     index = s.index_var("i", length)
     with b.block():
-        item = s.call(value.element, [item_at(index)], {})
+        item = s.call(value.element, [shared_containers.in_turn(s, item_at(index), 1)], {})
+        shared_containers.put(s, item, 1)
         if isinstance(item, ComprehensionV):
             raise s.unsupported("a list of iterators")
         if any(new is not old for new, old in zip(assigned_attributes.carried(s), held, strict=False)):

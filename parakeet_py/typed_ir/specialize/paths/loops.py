@@ -18,6 +18,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.desugar.signals import look
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.arrays import record_arrays
 from parakeet_py.typed_ir.specialize.containers import dict_items, strings
 from parakeet_py.typed_ir.specialize.forms import parts_of, roots_of
@@ -25,7 +26,7 @@ from parakeet_py.typed_ir.specialize.instances import assigned_attributes, insta
 from parakeet_py.typed_ir.specialize.opaque import frame_states
 from parakeet_py.typed_ir.specialize.paths import generators, iterator_consumption, join, tagged_scalars, tagged_unions
 from parakeet_py.typed_ir.specialize.paths.iterables import counted, lazy_source, range_length, static_items
-from parakeet_py.typed_ir.specialize.paths.sides import note_choice, object_of, same_objects
+from parakeet_py.typed_ir.specialize.paths.sides import object_of, same_objects
 from parakeet_py.typed_ir.specialize.paths.templates import (
     ArrayT,
     EitherT,
@@ -65,9 +66,10 @@ def _loop_values(
     params: Sequence[ir.Var],
     results: Sequence[ir.Operand],
     outs: list[ir.Var],
+    given: Sequence[Value],
 ) -> list[Value]:
-    """The values of a loop's outs. A name that is not bound before, and in every iteration to one array from outside
-    the loop, stands for that array."""
+    """The values of a loop's outs, where an iteration gives `given`. A name that is not bound before, and in every
+    iteration to one array from outside the loop, stands for that array."""
     values = [join.value_of(s, template, outs) for template in templates]
     leaves = results[len(results) - len(params) :]
     place = 0
@@ -82,7 +84,8 @@ def _loop_values(
             and leaves[place : place + 1] == (params[place],)
         ):
             values[position] = init  # see `_constants`
-        note_choice(s, values[position], (init,))
+        for one in (init, given[position]):
+            shared_containers.may_be(s, values[position], one)
         place += len(types_of(template))
     return same_objects(values, _carried_objects(inits, templates, params, results))
 
@@ -217,13 +220,13 @@ def _counted_loop(
     index = _loop_index(s, start, stop, step)
 
     def body() -> list[Value]:
-        s.bind(op.item, item_at(index))
+        s.bind(op.item, shared_containers.in_turn(s, item_at(index)))
         s.frames[-1].turns[id(op)] = Turn(iterable, index)
         _look(s, op)
         return s.run(op.body)
 
     try:
-        (block,), params, templates = _fixed_point(s, op, templates, body, inits=inits)
+        (block,), params, templates, given = _fixed_point(s, op, templates, body, inits=inits)
     except NotGrown:
         if all(isinstance(bound, ir.Const) for bound in (start, stop, step)) and id(op) not in s.loops.unroll:
             s.facts.restart(WrittenOut.of(op), "the index of a loop has to be known here")
@@ -235,7 +238,7 @@ def _counted_loop(
         outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
         stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
         values = assigned_attributes.taken(
-            s, _loop_values(s, inits, templates, params, block.results, outs), len(inits) - len(op.inits)
+            s, _loop_values(s, inits, templates, params, block.results, outs, given), len(inits) - len(op.inits)
         )
         return [*stopped, *values]
 
@@ -263,7 +266,7 @@ def _counted_loop(
         for position, template in enumerate(templates)
     ]
     return assigned_attributes.taken(
-        s, _loop_values(s, inits, templates, params, block.results, every), len(inits) - len(op.inits)
+        s, _loop_values(s, inits, templates, params, block.results, every, given), len(inits) - len(op.inits)
     )
 
 
@@ -325,8 +328,9 @@ def _fixed_point(
     body: Callable[[], list[Value]],
     condition: Callable[[], ir.Operand] | None = None,
     inits: Sequence[Value] = (),
-) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[Template]]:
-    """Specialize a loop's blocks, the condition's before the body's, until the templates of its params hold."""
+) -> tuple[list[ir.Block], tuple[ir.Var, ...], list[Template], list[Value]]:
+    """Specialize a loop's blocks, the condition's before the body's, until the templates of its params hold; with what
+    an iteration gives the params."""
     b = s.builder
     constants = _constants(op, inits)
     before = s.memory.newest
@@ -353,7 +357,7 @@ def _fixed_point(
             for position, (var, (own, template)) in enumerate(zip(op.params, values, strict=False)):
                 held_now = constants.get(position) or join.value_of(s, template, list(own))
                 if position < len(inits):
-                    note_choice(s, held_now, (inits[position],))
+                    shared_containers.may_be(s, held_now, inits[position])
                 s.bind(var, held_now)
             held = [join.value_of(s, template, list(own)) for own, template in values[len(op.params) :]]
             assigned_attributes.take(s, held)
@@ -398,8 +402,10 @@ def _fixed_point(
         if len(kept) < len(constants):
             constants = {position: constants[position] for position in kept}
         elif joined == templates:
+            for var, result in zip(op.params, results, strict=False):
+                shared_containers.may_be(s, s.value(var), result)
             s.loops.remember(s.frame.path, op, templates)
-            return [*blocks, ir.Block(tuple(statements), (*stop, *leaves))], tuple(params), templates
+            return [*blocks, ir.Block(tuple(statements), (*stop, *leaves))], tuple(params), templates, results
         templates = joined
     raise s.unsupported("the types of a loop's variables do not settle")
 
@@ -452,10 +458,10 @@ def specialize_while(s: Context, op: ssa.While) -> list[Value]:
         _look(s, op)
         return s.run(op.body)
 
-    (test, turn), params, templates = _fixed_point(s, op, templates, body, condition, inits)
+    (test, turn), params, templates, given = _fixed_point(s, op, templates, body, condition, inits)
     node = ir.While(params, _leaves(s, inits, templates), test, turn, op.stoppable)
     kinds = [kind for template in templates for kind in types_of(template)]
     outs = list(b.emit(node, *([PYBOOL] if op.stoppable else []), *kinds, name="loop"))
     stopped = [ScalarV(outs.pop(0))] if op.stoppable else []
-    values = _loop_values(s, inits, templates, params, turn.results, outs)
+    values = _loop_values(s, inits, templates, params, turn.results, outs, given)
     return [*stopped, *assigned_attributes.taken(s, values, len(inits) - len(op.inits))]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parakeet_py.base.errors import UnsupportedError
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import ends_in_failure
+from parakeet_py.typed_ir.specialize import shared_containers
 from parakeet_py.typed_ir.specialize.compile_time_values import demand_flag
-from parakeet_py.typed_ir.specialize.forms import parts_of
 from parakeet_py.typed_ir.specialize.paths import join
 from parakeet_py.typed_ir.specialize.paths.templates import Template, template_of, types_of
-from parakeet_py.typed_ir.specialize.values import ArrayV, NeverV, TupleV, UnboundV, Value
+from parakeet_py.typed_ir.specialize.values import ArrayV, NeverV, UnboundV, Value
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
@@ -57,7 +57,8 @@ def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[
             s.learn(condition, holds)
     values = [join.value_of(s, template, outs) for template in templates]
     for value, both in zip(values, zip(left, right, strict=True), strict=True):
-        note_choice(s, value, both)
+        for one in both:
+            shared_containers.may_be(s, value, one)
     for position, (one, other) in enumerate(zip(left, right, strict=True)):
         for value, absent in ((one, other), (other, one)):
             if isinstance(absent, UnboundV | NeverV) and isinstance(value, ArrayV) and s.in_scope(value.var):
@@ -67,25 +68,6 @@ def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[
                 ]
                 values[position] = replace(value, extents=tuple(extents))  # wherever there is a value, it is this array
     return same_objects(values, list(zip(map(object_of, left), map(object_of, right), strict=True)))
-
-
-def note_choice(s: Context, value: Value, of: Sequence[Value]) -> None:
-    """Remember that lists in a value are some of those in others. Where more than items counts, those of arguments are
-    objects (`inputs.need_whole`)."""
-    if not s.arguments.lists:
-        return
-    known = s.arguments.lists, s.arguments.chosen
-    came = tuple([one for each in of for one in _lists_in(each) if any(id(one) in ids for ids in known)])
-    for made in _lists_in(value) if came else ():
-        if not any(made is one for one in came):
-            s.arguments.chosen[id(made)] = made, came
-
-
-def _lists_in(value: Value) -> Iterator[TupleV]:
-    if isinstance(value, TupleV) and value.kind == "list":
-        yield value
-    for part in parts_of(value):
-        yield from _lists_in(part)
 
 
 def _template_of_both(s: Context, condition: ir.Operand, left: Value, right: Value) -> Template:

@@ -121,12 +121,13 @@ def called(s: Context, frame: Frame, *, must: bool = False) -> Value | None:
         if same and not any(map(_progresses, before, values)):
             must = True
         elif same and len(s.builder.scopes) > one.scopes and not _refused(s, frame, templates):
+            before_it = len(s.procedures.all)
             try:
                 return _call(s, _made(s, frame, templates), values, memory)
             except Sequential:
                 raise
             except UnsupportedError:
-                s.procedures.all.pop()
+                del s.procedures.all[before_it:]
                 s.procedures.refused.append((frame, templates))  # not tried again at each level
     return _call(s, _made(s, frame, templates), values, memory) if must else None
 
