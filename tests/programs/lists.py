@@ -429,7 +429,15 @@ def rows_and_copies_of_rows(n):
     copied = [r[:] for r in grid]
     row[2] = 7
     grid[1][0] = 3
-    return grid, row, copied
+    return grid, sum(row), copied
+
+
+@program([(4,)], fell_back=True)
+def rows_and_one_of_them(n):
+    grid = [[0] * n for _ in range(n)]
+    row = grid[1]
+    grid[1][0] = 3
+    return grid, row
 
 
 @program([(4,)], fell_back=True)
