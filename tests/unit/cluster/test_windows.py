@@ -80,7 +80,7 @@ def test_blocks_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {len(one) for one in found} >= {0, 2, 3}
 
 
-def _unaligned(values: np.ndarray) -> np.ndarray:
+def _unaligned(values: Any) -> Any:
     """A copy that lies at an odd address."""
     found = np.frombuffer(bytearray(values.nbytes + 1), values.dtype, offset=1).reshape(values.shape)
     found[...] = values
@@ -95,7 +95,7 @@ def test_chunks_may_lie_at_any_address() -> None:
     spec = WindowSpec("float64", ((0, 40), (0, 8)), (Piece(0, ((0, 40), (0, 8)), (0, 0)),), False)
     assert window(spec, [chunk], anywhere=True) is chunk and window(spec, [chunk]) is not chunk
 
-    def everything(x):
+    def everything(x: Any) -> Any:
         shifted = x.copy()
         shifted[1:-1] = (x[:-2] + x[2:]) / 2
         counts = np.zeros(8, np.int64)
