@@ -39,8 +39,8 @@ def smeared(x: np.ndarray) -> float:
 
 
 def fails(x: np.ndarray) -> float:
-    if x[0] >= 0.0:
-        raise ValueError(f"{int(x[0])} is not below zero")
+    if x[0] >= 4.0:
+        raise ValueError(f"{int(x[0])} is not below four")
     return float(x[0])
 
 
