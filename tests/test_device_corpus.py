@@ -19,7 +19,7 @@ from tests.test_teams import SHOWS_GROUPING
 SEED, ONE_OF = 7, 300
 # Python has arrays of lists in the midst of these calls: always here, on one device and on a team
 SHOWN_TO_PYTHON = {
-    "kept.array_beside_a_list_of_it": [("ours", "emulated"), ("theirs", "emulated"), ("ours", "emulated*2")]
+    "kept_arguments.array_beside_a_list_of_it": [("ours", "emulated"), ("theirs", "emulated"), ("ours", "emulated*2")]
 }
 SHARED_BY_CLOSURES = {"functions.closure_over_another_argument"}  # cells of closures keep arrays of the host
 
