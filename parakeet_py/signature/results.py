@@ -290,8 +290,7 @@ def _assemble(tree: Result, leaves: Sequence[Any], given: Sequence[Any], array: 
             value = leaves[index]
             if kind == "array":
                 argument = any([value is one for one in given])
-                twice = bool(boxed) and any([value is one for one in boxed.values()])
-                new = tree.view or (not argument and (tree.readonly or twice))
+                new = tree.view or (not argument and tree.readonly)
                 if new or not argument:
                     value = array(value, new, tree.readonly)
                 if tree.unit:

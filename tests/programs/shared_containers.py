@@ -1,9 +1,10 @@
-"""Lists, dicts and sets that stand in a result, or in a result and an argument, several times: each is one object."""
+"""Lists, dicts, sets and arrays that stand in a result, or in a result and an argument, several times: each is one."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from tests.arrays import arr
 from tests.corpus import program
 
 NUMBERS = [(0,), (1,), (3,)]
@@ -162,3 +163,36 @@ def row_of_the_iteration_before(n):
         rows.append(before)
         rows.append(row)
     return rows
+
+
+ARRAYS = [(arr("f8", 4), 0), (arr("f8", 4), 1), (arr("f8", 4), 3), (arr("f8", 0), 2), (arr("i4", 3, 2), 2)]
+
+
+@program(ARRAYS)
+def arrays_exchanged(x, n):
+    one = x + 1
+    other = one
+    for _ in range(n):
+        one, other = other, one
+    return one, other
+
+
+@program(ARRAYS)
+def array_chosen_among_those_made(x, n):
+    one = x + 1
+    other = one if n > 1 else x + 2
+    third = other
+    for i in range(n):
+        if i == 2:
+            third = one
+    return one, other, third
+
+
+@program(ARRAYS)
+def array_bound_again_while(x, n):
+    one = x + 1
+    other, third = one, one[:]
+    while n > 0:
+        other = one
+        n -= 1
+    return one, other, third

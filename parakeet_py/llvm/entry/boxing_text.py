@@ -101,7 +101,7 @@ def describes(array: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, data: 
 def lend_array(ctx: ptr, slots: ptr, rank: i64, descr: ptr) -> ptr:
     bases = alloca(i64, 3)
     bases.i64 = 0
-    array = box_array(ctx, slots, rank, descr, bases)
+    array = box_array(ctx, slots, rank, descr, bases, False)
     if array != null and slots.ptr == null and slots.ptr[1] == null:
         block = slots.ptr[2]
         count = block.i64
@@ -126,7 +126,8 @@ def count(ctx: ptr, block: ptr, object: ptr, delta: i64):
     if references == 2 * LENT:
         hold.ptr.void(ctx, block.LENT_TO.ptr, -1)
 
-def box_array(ctx: ptr, slots: ptr, rank: i64, descr: ptr, bases: ptr) -> ptr:
+# `itself`: a result of the same elements before it is the same array, not one of which this is a view.
+def box_array(ctx: ptr, slots: ptr, rank: i64, descr: ptr, bases: ptr, itself: i1) -> ptr:
     object = slots.ptr
     if object != null:
         increment(object)
@@ -157,6 +158,8 @@ def box_array(ctx: ptr, slots: ptr, rank: i64, descr: ptr, bases: ptr) -> ptr:
         if pair.ptr == block:
             base = pair.ptr[1]
             increment(base)
+            if itself & describes(base, descr, rank, dims, strides, data):
+                return base
             return view(base, descr, rank, dims, strides, data)
         i += 1
     total = descr.ITEMSIZE.i64

@@ -113,10 +113,9 @@ class ResultWriter(GateWriter):
                     self.put(f"store ptr null, ptr {slots}")
                 if self.checked:
                     self.go_on_if(self.let(f"call i1 @gate.is_owned(ptr {slots})"), "unsafe")
-                boxed = self.let(
-                    f"call ptr @gate.box_array(ptr %ctx, ptr {slots}, i64 {leaf.rank}, ptr {descr}, ptr %bases)"
-                )
-                return boxed
+                array = f"ptr %ctx, ptr {slots}, i64 {leaf.rank}, ptr {descr}, ptr %bases"
+                itself = str(not leaf.view and not leaf.readonly).lower()
+                return self.let(f"call ptr @gate.box_array({array}, i1 {itself})")
             case "scalar":
                 return self.box_scalar(leaf, slots)
 
