@@ -684,6 +684,7 @@ def f(n):
         (
             r"(?!a comparison|an order).*\blists?\b.*",
             r"a change of .*",
+            r".* that stands twice in what the caller is given",
             r".* as the bound of a slice",
             r"a dict or set of the function's own.*",
             r".*deque.*",

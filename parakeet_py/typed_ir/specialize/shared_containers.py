@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
 
 
+_HINT = "give it back once, or a copy of it (list(row), row[:]), where it need not be the very object"
+
+
 def read(s: Context, item: Value, of: Value) -> Value:
     """An item that a list or dict in columns has at some place."""
     for one in containers_in(item):
@@ -84,17 +87,16 @@ def check_result(s: Context, values: Sequence[Value]) -> None:
         s.need_whole(one)
         same = list(origins(s, one))
         if not shown.isdisjoint(map(id, same)):
-            makers = (s.python.made.get(id(each)) for each in same if id(each) not in s.arguments.chosen)
-            maker = next((each for each in makers if each is not None and each.fact not in s.facts.known), None)
-            if maker is None:
-                raise s.unsupported(f"{s.describe(one)} that stands twice in what the caller is given")
-            s.facts.note(maker.fact)
+            made = s.python.made.get(id(one))
+            if made is None or len(same) > 1 or made.fact in s.facts.known:  # it changes, or is one of several
+                raise s.unsupported(f"{s.describe(one)} that stands twice in what the caller is given", _HINT)
+            s.facts.note(made.fact)
         shown.update(map(id, same))
     rows = shown & s.rows.read.keys()
     if len(rows) > 1 or any(not isinstance(one, TupleV | DictV) and has_containers(one) for one in found):
         both = [*(s.rows.read[row].of for row in rows), *s.rows.copied]
         if len(rows) > 1 or _are_shown(s, both, shown) or _is_put_twice(s, shown):
-            raise s.unsupported("lists of lists or dicts of which the caller may see one twice")
+            raise s.unsupported("lists of lists or dicts of which the caller may see one twice", _HINT)
 
 
 def _are_shown(s: Context, values: Sequence[Value], shown: set[int]) -> bool:
