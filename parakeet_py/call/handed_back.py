@@ -3,9 +3,10 @@
     i32 pk_opaque(ptr ctx, i64 site, ptr arguments, ptr results)
 
 Compiled code leaves the operands in the slots of results ([object, base, block, data, dims, strides] for an array) and
-takes the results from the slots of arguments ([object, data, dims, strides]). This is a ctypes callback, which takes
-the GIL by itself. It makes Python objects of the operands, does the operation, compares the result's type with the one
-the code was compiled for, and keeps the result alive until the call is over.
+takes the results from the slots of arguments ([object, data, dims, strides]). This is `gate.hand_back`, which takes the
+GIL and calls `_enter`; of checked code and calls that no gate has made, a ctypes callback. It makes Python objects of
+the operands, does the operation, compares the result's type with the one the code was compiled for, and keeps the
+result alive until the call is over.
 
 The context's STATE is the specialization's `OpaqueCalls` when a call begins. The first operation of the call replaces
 it by a `CallState`, a new reference that the gate drops at the end.
@@ -60,7 +61,14 @@ from parakeet_py.signature.specs import (
     bounds_of,
 )
 from parakeet_py.typed_ir.specialize.observed import Observations, accepts, observed_spec
-from parakeet_py.typed_ir.specialize.opaque.sites import EXIT, OpaqueSite, caught_by, descriptions, raises_again
+from parakeet_py.typed_ir.specialize.opaque.sites import (
+    CONTINUE,
+    EXIT,
+    OpaqueSite,
+    caught_by,
+    descriptions,
+    raises_again,
+)
 
 if TYPE_CHECKING:
     from parakeet_py.call.compiled import Compiled
@@ -209,6 +217,30 @@ class CallState:
         plan = self.calls.plans[number]
         found = self.calls.performers[number] = plan.performer(self.calls.function, bool(self.calls.hidden))
         return found
+
+    def interrupted(self, number: int, error: BaseException, ctx: int, arguments: int, results: int) -> int:
+        """A handler of a signal has raised before an operation. Python comes to signals behind calls of C functions, so
+        the operation is done (a lock is let go), but managers are not entered."""
+        plan = self.calls.plans[number]
+        perform = self.calls.performers.get(number) or self.prepare(number)
+        if plan.site.operation == CONTINUE:
+            self.pending = partial(_raise, error)
+            return perform(self, ctx, arguments, results)
+        if plan.called is managers.entered:
+            raise error
+        logged = len(self.log)
+        status = perform(self, ctx, arguments, results)
+        if status == 0 and self.pending is not None:  # compiled code is left behind the operation
+            self.pending = partial(_raise, error)
+        elif status == 0:
+            del self.log[logged:]
+            if not (plan.site.catches and self.catch(plan, results, error)):
+                raise error
+        elif len(self.log) > logged:
+            self.log[logged:] = [(plan.site.key, Raised(error))]
+        else:
+            raise error
+        return status
 
     def catch(self, plan: Plan, results: int, error: BaseException) -> bool:
         """Let compiled code go on with its handler, if it catches this exception of an operation."""
@@ -404,7 +436,11 @@ def has_log(knowledge: Knowledge) -> bool:
 
 
 @hidden
-def _enter(ctx: int, number: int, arguments: int | None, results: int | None) -> int:
+def _enter(
+    ctx: int, number: int, arguments: int | None, results: int | None, error: BaseException | None = None
+) -> int:
+    """Do an operation. If a handler of a signal has raised where this was called before, the operation has the number
+    ~number, and the exception is the last argument."""
     state = _object_at(ctx + Context.STATE).value
     if type(state) is OpaqueCalls:
         state = CallState(state)
@@ -413,11 +449,15 @@ def _enter(ctx: int, number: int, arguments: int | None, results: int | None) ->
     status = OPAQUE_RAISED
     perform: Perform | None = None
     try:
-        perform = state.calls.performers.get(number) or state.prepare(number)
-        status = perform(state, ctx, arguments or 0, results or 0)
-    except BaseException as error:
-        error.__traceback__ = _trimmed(error.__traceback__, perform, state.calls.plans[number].site)
-        state.exception = error
+        if error is not None:
+            number = ~number
+            status = state.interrupted(number, error, ctx, arguments or 0, results or 0)
+        else:
+            perform = state.calls.performers.get(number) or state.prepare(number)
+            status = perform(state, ctx, arguments or 0, results or 0)
+    except BaseException as raised:
+        raised.__traceback__ = _trimmed(raised.__traceback__, perform, state.calls.plans[number].site)
+        state.exception = raised
     if status:
         ctypes.c_int64.from_address(ctx + Context.STATUS).value = status
     return status
@@ -486,7 +526,11 @@ def _addresses(checked: bool) -> dict[str, int]:
 
     for hold, callback in zip(boxing.holds, _hold_callbacks, strict=True):
         hold.value = ctypes.cast(callback, ctypes.c_void_p).value
-    entered = ctypes.cast(_callbacks[checked], ctypes.c_void_p).value or 0
+    boxing.enters[0] = id(_enter)
+    boxing.enters[1] = ctypes.cast(_callbacks[False], ctypes.c_void_p).value
+    entered = ctypes.cast(_callbacks[True], ctypes.c_void_p).value or 0
+    if not checked:
+        entered = boxing.support()["gate.hand_back"]
     return {"pk_opaque": entered, "pk_count": boxing.support(checked)["gate.count"]}
 
 

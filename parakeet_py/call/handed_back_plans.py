@@ -54,6 +54,7 @@ class Plan:
 
     __slots__ = (
         "accepted",
+        "called",
         "dtype",
         "evaluated",
         "flags",
@@ -68,6 +69,8 @@ class Plan:
 
     def __init__(self, site: OpaqueSite, types: tuple[Type, ...], late: bool = False) -> None:
         self.site, self.types, self.late = site, types, late
+        static = site.operands[0] if site.operands else None
+        self.called = static.value if isinstance(static, StaticT) else None  # by the operation, if it is a call
         self.result = site.result
         self.evaluated = is_logged(site, types)
         self.lists = makes_lists(site) and site.operation != "same"
@@ -167,8 +170,7 @@ class _Writer:
             self.names |= {"WatchedLists": WatchedLists, "paths": self.plan.site.watched}
             self.put("if state.watched is None:")
             self.put(f"state.watched = WatchedLists(({', '.join(holders)},), paths)", 2)
-        static = self.plan.site.operands[0] if self.plan.site.operands else None
-        called = static.value if isinstance(static, StaticT) else None
+        called = self.plan.called
         if called is managers.left:
             self.put("state.managers.pop()")
         if called is managers.entered:

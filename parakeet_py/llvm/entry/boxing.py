@@ -88,6 +88,7 @@ EXPORTS = (
     "gate.now",
     "gate.drop",
     "gate.clean",
+    "gate.hand_back",
     "gate.poll",
     "gate.read_list",
     "gate.box_array",
@@ -107,6 +108,9 @@ _FILTERS = sys.intern("filters")
 
 # What `gate.count` calls to count references to objects (void hold(ptr ctx, ptr object, i64 delta)); in checked code.
 holds = ctypes.c_void_p(None), ctypes.c_void_p(None)
+
+# What `gate.hand_back` calls: a Python function, and its address as a function of C, for calls that no gate has made.
+enters = (ctypes.c_void_p * 2)()
 
 
 # What gates have been told, so that they need not ask again under the same settings. For each function that they ask:
@@ -194,6 +198,7 @@ def symbols() -> dict[str, int]:
     found["gate.warnings"] = id(vars(warnings))
     found["gate.filters"] = id(_FILTERS)
     found["gate.hold"] = ctypes.addressof(holds[0])
+    found["gate.enters"] = ctypes.addressof(enters)
     return found
 
 

@@ -82,7 +82,14 @@ def support(checked: bool = False) -> tuple[Source, ...]:
         **LAYOUT,
     }
     texts = (_COUNTING if checked else "", INCREMENT.text, _COMPARE, _CALL, ARRAYS)
-    return *(Source(text, constants) for text in texts), WATCHED, error_state.SUPPORT, loop_polls.SUPPORT, CLOCK
+    return (
+        *(Source(text, constants) for text in texts),
+        WATCHED,
+        error_state.SUPPORT,
+        loop_polls.SUPPORT,
+        HANDING_BACK,
+        CLOCK,
+    )
 
 
 _COUNTING = """
@@ -418,6 +425,88 @@ def fail(ctx: ptr, helper: ptr, state: ptr):
     Py_DecRef(given)
     drop(numbers, 7)
 """
+
+# `gate.hand_back(ctx, site, arguments, results)` has a Python function do an operation, and gives the status that it
+# gives. What a handler of a signal raises where that function is entered, outside of any handler of exceptions, comes
+# here. The function is called again then, with ~site and the exception, and raises it at the operation. If that fails,
+# too (there is no room for another call), the call ends as by a handler of a signal.
+HANDING_BACK = Source(
+    """
+def PyLong_AsLong(number: ptr) -> i64: ...
+def PyLong_FromLongLong(number: i64) -> ptr: ...
+def PyObject_Vectorcall(function: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr: ...
+def PyErr_Fetch(kind: ptr, value: ptr, traceback: ptr): ...
+def PyErr_Restore(kind: ptr, value: ptr, traceback: ptr): ...
+def PyErr_NormalizeException(kind: ptr, value: ptr, traceback: ptr): ...
+def PyException_SetTraceback(value: ptr, traceback: ptr) -> i32: ...
+def PyEval_RestoreThread(thread: ptr): ...
+def PyEval_SaveThread() -> ptr: ...
+def Py_DecRef(object: ptr): ...
+enters: extern
+
+# The answer of the function, or FAILED.
+@internal
+def ask_to_enter(ctx: ptr, site: i64, arguments: ptr, results: ptr, error: ptr) -> i64:
+    words = alloca(ptr, 5)
+    words.ptr = PyLong_FromLongLong(i64(ctx))
+    words.ptr[1] = PyLong_FromLongLong(site)
+    words.ptr[2] = PyLong_FromLongLong(i64(arguments))
+    words.ptr[3] = PyLong_FromLongLong(i64(results))
+    words.ptr[4] = error
+    answer = null
+    if words.ptr != null and words.ptr[1] != null and words.ptr[2] != null and words.ptr[3] != null:
+        answer = PyObject_Vectorcall(enters.ptr, words, 4 if error == null else 5, null)
+    i = 0
+    while i < 4:
+        Py_DecRef(words.ptr[i])
+        i += 1
+    if answer == null:
+        return FAILED
+    status = PyLong_AsLong(answer)
+    Py_DecRef(answer)
+    return status
+
+@internal.noinline
+def ask_again(ctx: ptr, site: i64, arguments: ptr, results: ptr) -> i64:
+    error = alloca(ptr, 3)
+    PyErr_Fetch(error, error + 8, error + 16)
+    PyErr_NormalizeException(error, error + 8, error + 16)
+    if error.ptr[2] != null:
+        PyException_SetTraceback(error.ptr[1], error.ptr[2])
+    status = ask_to_enter(ctx, ~site, arguments, results, error.ptr[1])
+    if status != FAILED:
+        Py_DecRef(error.ptr)
+        Py_DecRef(error.ptr[1])
+        Py_DecRef(error.ptr[2])
+        return status
+    PyErr_Restore(error.ptr, error.ptr[1], error.ptr[2])
+    ctx.ORDER.i64 = FIRST_OF_ALL
+    atomic_store(ctx.i64, INTERRUPTED, "monotonic")
+    return INTERRUPTED
+
+def hand_back(ctx: ptr, site: i64, arguments: ptr, results: ptr) -> i32:
+    thread = i64(atomic_load(ctx.THREAD.ptr, "monotonic"))
+    if thread == 0:
+        return enters.ptr[1].i32(ctx, site, arguments, results)
+    if ugt(thread, BRIEF):
+        PyEval_RestoreThread(ptr(thread))
+    status = ask_to_enter(ctx, site, arguments, results, null)
+    if status == FAILED:
+        status = ask_again(ctx, site, arguments, results)
+    if ugt(thread, BRIEF):
+        saved = PyEval_SaveThread()
+        atomic_store(ctx.THREAD.ptr, saved, "monotonic")
+    return i32(status)
+""",
+    {
+        "BRIEF": loop_polls.BRIEF,
+        "FAILED": 1,
+        "FIRST_OF_ALL": -(1 << 63),
+        "INTERRUPTED": INTERRUPTED,
+        "ORDER": Context.ORDER,
+        "THREAD": Context.THREAD,
+    },
+)
 
 WATCHED = Source(
     f"""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import NormalDist
 from types import FrameType
 from typing import Any
 
@@ -264,3 +267,56 @@ def test_larger_calls_of_code_from_the_disk(tmp_path: Path) -> None:
             compiled = accelerate(when="now")(restores)
             for n in (5, 5, 100_000):
                 assert compiled(np.ones(3), n) == pytest.approx(restores(np.ones(3), n))
+
+
+def then_opaque(x, n):
+    s = step(x, n)
+    return s + NormalDist().inv_cdf(0.3)
+
+
+def then_left(x, n):
+    with LOCK:
+        s = step(x, n)
+    return s
+
+
+def then_caught(x, n):
+    try:
+        s = step(x, n)
+        x[1] = NormalDist().inv_cdf(0.3)
+    except Expired:
+        return -1.0
+    return s
+
+
+@pytest.mark.parametrize("function", [then_opaque, then_left, then_caught])
+def test_signals_before_operations_handed_back(monkeypatch: Any, function: Any) -> None:
+    """What a handler raises where Python is entered for an operation, as it does behind a loop that is too short to
+    look at signals, is not lost."""
+
+    def expire(number: int, frame: FrameType | None) -> None:
+        EVENTS.append("expired")
+        raise Expired("time")
+
+    before = signal.signal(signal.SIGALRM, expire)
+    compiled = accelerate(when="now", tiers=False)(function)
+    lost: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    try:
+        for _ in range(3):
+            compiled(np.ones(3), 5)
+        assert not compiled.fell_back and compiled.opaque_calls
+        for milliseconds in range(1, 9):
+            EVENTS.clear()
+            result = None
+            try:
+                signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
+                result = compiled(np.ones(3), 4_000_000)
+                time.sleep(0.1)
+            except Expired:
+                EVENTS.append("raised")
+            assert EVENTS == ["expired", "raised"] or (EVENTS, result) == (["expired"], -1.0)
+            assert not LOCK.locked() and not lost
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
