@@ -203,7 +203,7 @@ class _Writer:
 
     def forms(self) -> str:
         """What compiled code takes arrays to be, which the operation might set."""
-        parts = ("shape", "strides", "dtype")
+        parts = ("shape", "strides", "dtype", "flags.writeable")
         return ", ".join(f"x{number}.{part}" for number in self.plan.site.arrays for part in parts)
 
     def look_at_lists(self, depth: int = 1) -> None:

@@ -417,6 +417,9 @@ class Reshaper:
     def as_integers(self, a):
         a.dtype = np.int64
 
+    def read_only(self, a):
+        a.flags.writeable = False
+
 
 _reshaper = Reshaper()
 _of_name = functools.partial(getattr, _reshaper)
@@ -443,3 +446,11 @@ def shape_of_its_own_array_set_by_python(n):
     a = np.arange(float(n))
     _of_name("two_rows")(a)
     return a.shape, a[1] * 2, a
+
+
+@program([raising(ValueError, 4)], opaque=None, fell_back=None, message=True)
+def its_own_array_made_read_only_by_python(n):
+    a = np.arange(float(n))
+    _of_name("read_only")(a)
+    a[0] = 1.0
+    return a

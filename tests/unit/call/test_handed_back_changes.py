@@ -7,6 +7,7 @@ import math
 import traceback
 import warnings
 import weakref
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -391,3 +392,20 @@ def test_what_no_call_shows_is_left_to_python() -> None:
     assert results == [[1.0, 2.0, 3.0, 4.0]] * 20
     assert len(made._dispatcher.observed_runs) <= 2
     assert made._dispatcher.made < 20
+
+
+def test_arrays_made_read_only_by_python() -> None:
+    def stores(n: int, call: Any) -> Any:
+        a = np.arange(float(n))
+        try:
+            call(a)
+            a[1] = 5.0
+        except ValueError as error:
+            return str(error), a * 2
+        return "", a * 2
+
+    compiled = accelerate(when="now")(stores)
+    for call in 3 * [np.ndarray.sum] + 2 * [methodcaller("setflags", write=False), np.ndarray.sum]:
+        text, doubled = compiled(4, call)
+        wanted, expected = stores(4, call)
+        assert text == wanted and np.array_equal(doubled, expected)

@@ -382,7 +382,7 @@ def is_unchanging(s: Context, value: Value) -> bool:
 
 
 def _reshapable(op: Operation, leaves: Sequence[ir.Operand]) -> tuple[int, ...]:
-    """The arrays among the leaves of operands whose shape or dtype the operation might set: what is not known might."""
+    """The arrays among the leaves of operands whose shape, dtype or flags an unknown operation might set."""
     if not (op.may_keep and op.may_store):
         return ()
     return tuple(number for number, leaf in enumerate(leaves) if isinstance(leaf.type, Array))
