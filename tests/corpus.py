@@ -221,6 +221,7 @@ class Outcome:
     result: Any = None
     exception: BaseException | None = None
     warned: list[warnings.WarningMessage] = field(default_factory=list)
+    containers: list[tuple[str, str]] | None = None  # where these are, and which of them are one object
 
 
 def outcome(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Outcome:
@@ -233,6 +234,7 @@ def outcome(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
             seen.result = call(*args, **kwargs)
         except Exception as exception:
             seen.exception = exception
+    seen.containers = containers_of(seen)  # now: the next call may change what is kept somewhere
     return seen
 
 
@@ -463,11 +465,15 @@ def _same_sharing(expected: Outcome, actual: Outcome, identity: bool) -> None:
 
 def _same_containers(expected: Outcome, actual: Outcome) -> None:
     """Lists, dicts and sets that are one object in plain Python are one."""
-    want_all, got_all = ([*_containers((*o.args, o.result), "", {})] for o in (expected, actual))
+    want_all, got_all = (o.containers or containers_of(o) for o in (expected, actual))
     for (path, want), (_, got) in zip(want_all, got_all, strict=True):
         if want != got:
             found = f"the object at {got}" if got else "an object of its own"
             raise Difference(f"{path} is {found}, not {want or 'one'}")
+
+
+def containers_of(seen: Outcome) -> list[tuple[str, str]]:
+    return [*_containers((*seen.args, seen.result), "", {})]
 
 
 def _containers(value: object, path: str, seen: dict[int, tuple[str, object]]) -> Iterator[tuple[str, str]]:

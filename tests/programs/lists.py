@@ -473,7 +473,15 @@ def names_and_copies_of_a_list(x):
     same, part, copied, text = items, items[:], list(items), f"{items} {x}"
     items[0] = 100
     x[1] = 50
-    return items, same, part, copied, text
+    return items, sum(same), part, copied, text
+
+
+@program([(arr("i8", 3, values=[3, 1, 2]),)], opaque=None, fell_back=None)
+def names_of_a_list_given_back(x):
+    items = x.tolist()
+    same = items
+    items[0] = 100
+    return items, same
 
 
 @program([(4,), raising(IndexError, 2)], message=True)
