@@ -1,4 +1,4 @@
-"""Arrays and lists that are arguments, which a callee keeps or changes by another name; nested functions looked into."""
+"""Arrays and lists that are arguments, kept by a callee or changed by another name; nested functions looked into."""
 
 import functools
 
