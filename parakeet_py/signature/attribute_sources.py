@@ -271,7 +271,7 @@ def read_column(value: Any, name: str) -> Any:
     """A column of an array of records, or the array of `RECORDS`; raises `AttributeError` where there is none."""
     if not isinstance(value, np.ndarray) or value.dtype.names is None:
         raise AttributeError(name)
-    if name != RECORDS and name[1:] not in value.dtype.names:
+    if value.dtype.hasobject if name == RECORDS else name[1:] not in value.dtype.names:
         raise AttributeError(name)
     return getter_of(name)(value)
 

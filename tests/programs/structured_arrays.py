@@ -389,3 +389,11 @@ def rows_that_leave_the_branch_of_their_array(n):
     for row in made:
         row["x"] = row["y"][1] + 1
     return made, row, p["x"].sum() - made["x"].sum()
+
+
+@program([records(3, [("a", "f8"), ("b", "O")])], opaque=None, fell_back=True)
+def rows_with_a_field_of_objects(p):
+    total = 0.0
+    for row in p:
+        total += row["a"]
+    return total
