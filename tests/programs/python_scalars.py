@@ -349,6 +349,12 @@ def complex_functions_refuse(k, z):
     return cmath.atanh(z), cmath.sin(z)
 
 
+try:  # CPython's patch releases differ
+    _FIFTH_POWER = (1e200 + 1j, 5) if (1e200 + 1j) ** 5 else ()
+except OverflowError:
+    _FIFTH_POWER = raising(OverflowError, 1e200 + 1j, 5)
+
+
 @program(
     [
         *[(1 + 2j, w) for w in (0, 1, -2, 5, 101, 0.5, 1j, 2 - 0.5j, True)],
@@ -356,7 +362,7 @@ def complex_functions_refuse(k, z):
         *[raising(ZeroDivisionError, 0j, w) for w in (-1, 1j, -0.5)],
         raising(ZeroDivisionError, 1j + 1, complex(math.inf, 0)),
         *[raising(OverflowError, 1e200 + 1j, w) for w in (2, 2.5)],
-        (1e200 + 1j, 5),
+        _FIFTH_POWER,
     ],
     message=True,
     ulp=32,
