@@ -154,6 +154,18 @@ def rows_of_another_list(n):
 
 
 @either_way(NUMBERS)
+def rows_read_by_a_loop_that_is_repeated(n):
+    rows = []
+    for i in range(n):
+        rows.append([i] * 2)
+    found = []
+    for _ in range(2):
+        for row in rows:
+            found.append(row)
+    return found
+
+
+@either_way(NUMBERS)
 def row_of_the_iteration_before(n):
     row = [1]
     rows = []

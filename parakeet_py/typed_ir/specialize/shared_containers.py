@@ -120,7 +120,9 @@ def _is_put_twice(s: Context, shown: set[int]) -> bool:
                 return True
             row = s.rows.read.get(id(each))
             if row is not None:
-                if row.depth < depth or _are_shown(s, [row.of], shown):
+                around = (s.python.made[id(of)].depth for of in origins(s, row.of) if id(of) in s.python.made)
+                again = min(around, default=depth) < row.depth - 1  # the loop that reads it is run several times
+                if again or row.depth < depth or _are_shown(s, [row.of], shown):
                     return True
             elif id(each) in s.python.made and s.python.made[id(each)].depth < depth:
                 return True
