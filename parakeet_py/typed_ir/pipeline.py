@@ -57,6 +57,7 @@ from parakeet_py.typed_ir.passes.loops import (
     row_sweeps,
     scalar_replacement,
     shared_matrices,
+    time_tiles,
     unroll,
 )
 from parakeet_py.typed_ir.passes.scalar import abs_comparisons, modular_arithmetic, periodic_indices
@@ -130,6 +131,7 @@ collapse_maps = _Seldom(collapse, "collapse_maps", Map)
 unroll_reductions = _Seldom(unroll, "unroll_reductions", Reduce)
 interchange_loops = _Seldom(interchange, "interchange_loops", For)
 sweep_rows = _Seldom(row_sweeps, "sweep_rows", For)
+tile_rounds = _Seldom(time_tiles, "tile_rounds", For)
 blend_stores = _Seldom(blended_stores, "blend_stores", Map)
 unroll_maps = _Seldom(unroll, "unroll_maps", Map)
 wrap_indices = _Seldom(periodic_indices, "wrap_indices", "mod")
@@ -151,6 +153,7 @@ _OPERATORS = (
     "fuse-again",
     "interchange",
     "row-sweeps",
+    "time-tiles",
     "unroll-maps",
     "index-remainders",
     "abs-comparisons",
@@ -193,6 +196,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("interchange", "run loops around pointwise operators tile by tile", interchange_loops),
     Pass("fuse-tiles", "start tiles from what made the arrays", fuse, ("interchange",)),
     Pass("row-sweeps", "run loops along rows, around operators across them, row by row", sweep_rows),
+    Pass("time-tiles", "run loops of sweeps over neighbouring rows tile by tile, several rounds at once", tile_rounds),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("index-remainders", "let choices replace remainders of what is out of range by less than it", wrap_indices),
     Pass("abs-comparisons", "let squares decide comparisons of absolute values in loops", compare_squares),

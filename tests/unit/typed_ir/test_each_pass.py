@@ -45,7 +45,7 @@ from parakeet_py.typed_ir.ir import (
     While,
     walk,
 )
-from parakeet_py.typed_ir.passes.loops import shared_matrices
+from parakeet_py.typed_ir.passes.loops import shared_matrices, time_tiles
 from parakeet_py.typed_ir.pipeline import PASSES, run_passes
 from parakeet_py.typed_ir.writer import Writer, index_const
 from tests.helpers.typed_ir_programs import DATA, GRID, ONE, OTHER, TWO, ZERO, Program, accumulate, array, loop, real
@@ -708,6 +708,29 @@ def test_other_loops_around_operators_stay(own: bool, along: bool) -> None:
     filtered(p, a, own, along)
     before, after = only("row-sweeps", p, a=np.random.default_rng(0).random((6, 5)))
     assert after is before
+
+
+# ---- time-tiles ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("place", "tiled"), [(0, True), (2, True), (None, False)])
+def test_sweeps_over_neighbouring_rows_run_tile_by_tile(
+    place: int | None, tiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_tiles, "INNER", 800)
+    monkeypatch.setattr(time_tiles, "OUTER", 800)
+    p = Program(a := array("a"), b := array("b"))
+    length, body = p.minus(p.dim(a), 2), Program()
+    for target, source in ((b, a), (a, b)):
+
+        def sweep(w: Writer, i: Var, target: Var = target, source: Var = source) -> None:
+            beside = ONE if place is None else w.prim("add", i, index_const(place), type_=PYINT)
+            w.store(target, (w.prim("add", i, ONE, type_=PYINT),), w.prim("mul", w.load(source, beside), real(0.5)))
+
+        body.map((length,), sweep)
+    p.let(For(Var("t", PYINT), ZERO, index_const(9), ONE, (), (), body.block()))
+    _, after = only("time-tiles", p, a=np.arange(200.0), b=np.arange(200.0))
+    assert ("If" in names(after)) == tiled
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
