@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.arrays import arr
-from tests.corpus import program, raising
+from tests.corpus import ELEMENTARY, program, raising
 
 NONE, SOME, EVERY, ONE = (arr("?", 9, values=flags) for flags in ([0], [0, 1, 0], [1], [0, 0, 0, 0, 1, 0, 0, 0, 0]))
 MASKS = [NONE, ONE, SOME, EVERY]
@@ -164,3 +164,54 @@ def left_as_they_are(z, turns):
         small = np.abs(z) < 1.0
         z[small] = z[small] * z[small] * 3
     return z
+
+
+MOST = arr("f8", 9, values=[0.5, 2.0, 3.0, 4.0, 0.25, -1.0, 6.0, -0.0, 8.0])
+FEW = arr("f8", 9, values=[-0.5, -2.0, 3.0, -4.0, 0.0, -1.0, -6.0, -0.0, 8.0])
+
+
+@program(
+    [
+        (MOST,),
+        (FEW,),
+        (ODD,),
+        (arr("f8", 0),),
+        (arr("f8", 3, 4),),
+        (arr("f8", 4, 3, layout="F"),),
+        (arr("f8", 9, layout="reversed"),),
+    ],
+    mutates=(0,),
+    ulp=2 * ELEMENTARY,
+)
+def the_same_comparison_twice(x):
+    """What is dear is computed in place where most are selected."""
+    x[x > 0] = x[x > 0] ** -1.5
+    x[x < 1.0] = 1.0 / x[x < 1.0]
+    return x[x > 0].size
+
+
+@program(
+    [(MOST, MOST, -3.0), (FEW, MOST, 2.0), (arr("f8", 9), arr("f8", 9, seed=1), 0.5)],
+    mutates=(0, 1),
+    ulp=2 * ELEMENTARY,
+)
+def comparisons_that_differ(x, y, limit):
+    chosen = x[x > limit]
+    x[2] = -x[2]
+    try:
+        x[x > limit] = np.sqrt(chosen)
+    except ValueError:
+        x[0] = 99.0
+    y[y > limit] = np.exp(x[y > limit])
+    flags = y > 0
+    flags[0] = not flags[0]
+    y[y > 0] = np.log(y[y > 0])
+    x[flags] = np.log1p(abs(x[flags]))
+    return flags, y > 0
+
+
+@program([(arr("f8", 9, values=[4.0, 1.0, 9.0, 16.0, -1.0, 25.0, 36.0, -2.0, 49.0]),)], mutates=(0,), ulp=ELEMENTARY)
+def shifted_in_one_memory(x):
+    a, b = x[1:], x[:-1]
+    a[b > 0] = np.sqrt(b[b > 0])
+    b[a > 0] = np.exp(-b[a > 0])

@@ -525,7 +525,21 @@ def test_selections_by_one_mask_have_one_length(x: Var, y: Var, written: bool) -
     assert (after.body.results[0] is after.body.results[1]) == (not written)
 
 
-@pytest.mark.parametrize("way", ["plain", "divided", "written", "shifted"])
+@pytest.mark.parametrize("written", [False, True])
+def test_masks_that_are_computed_alike_are_one(x: Var, written: bool) -> None:
+    p = Program(x)
+    n = p.dim(x)
+    lengths = []
+    for turn in range(2):
+        mask = p.map1((n,), lambda w, i: w.prim("gt", w.load(x, i), real(0.5)))
+        lengths.append(selected(p, n, mask, x)[0])
+        if written and not turn:
+            p.store(x, (ONE,), real(9.0))
+    _, after = only("selection-lengths", p, *lengths, x=DATA.copy())
+    assert (after.body.results[0] is after.body.results[1]) == (not written)
+
+
+@pytest.mark.parametrize("way", ["plain", "divided", "dear", "written", "shifted"])
 def test_selected_elements_are_changed_where_they_are(x: Var, y: Var, way: str) -> None:
     mask = array("mask", dtype="bool")
     p = Program(x, y, mask)
@@ -533,13 +547,23 @@ def test_selected_elements_are_changed_where_they_are(x: Var, y: Var, way: str) 
     count_, chosen = selected(p, n, mask, x)
     places, (i,), body = Var("places", Array("int64", 1, "C")), (Var("i", PYINT),), Writer()
     p.let(Compress((n,), (i,), body.block(body.load(mask, i), i)), Var("length", PYINT), places)
-    new = p.map1([count_], lambda w, k: w.prim("div" if way == "divided" else "mul", w.load(chosen, k), real(3.0)))
+
+    def value(w: Writer, k: Var) -> Operand:
+        element = w.load(chosen, k)
+        return (
+            w.prim("exp", element)
+            if way == "dear"
+            else w.prim("div" if way == "divided" else "mul", element, real(3.0))
+        )
+
+    new = p.map1([count_], value)
     if way == "written":
         p.store(x, (ZERO,), real(1.0))
     target = p.part(y, ZERO, n) if way == "shifted" else x
     p.map((count_,), lambda w, k: w.store(target, (w.load(places, k),), w.load(new, k)))
     _, after = only("masked-updates", p, x=DATA.copy(), y=OTHER.copy(), mask=CHOSEN.copy())
-    assert ("If" in names(after)) == (way in ("plain", "shifted"))
+    assert ("If" in names(after)) == (way != "written")
+    assert ("Reduce" in names(after)) == (way == "dear")  # how many there are
 
 
 # ---- carried-extents -------------------------------------------------------------------------------------------------

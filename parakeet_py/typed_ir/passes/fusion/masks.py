@@ -14,26 +14,33 @@ through operators over that length to the elements that were selected, and makes
 
 which no array of what is selected is needed for. Selections that something else reads stay.
 
+*Masks* are the same where they are the same array, or arrays of flags that are computed by the same expression
+(`x[x > 0] = f(x[x > 0])`), which nothing has written to, and nothing reads but as flags.
+
 *Dependences.* The update reads when the store was made. So nothing may have been written, since they were selected, to
 what it reads; and what it reads of the memory that it stores to has to be the very element that it stores to.
 
-*When.* The value has to be made of cheap operations (`_MOST_WORK`, no divisions, elementary functions or loops): vector
-code computes it for elements that are not selected, too, and few may be.
+*When.* The value has to be made of cheap operations (`_MOST_WORK`, up to two divisions, no loops): vector code computes
+it for elements that are not selected, too, and few may be. What costs more is computed in place where the mask is true
+for half of the elements, which is counted; else the selections are made as before, there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
+from parakeet_py.base.exact_loops import is_loop
 from parakeet_py.base.fast_dataclass import record
+from parakeet_py.base.types import PYBOOL, PYINT
 from parakeet_py.typed_ir import ir
-from parakeet_py.typed_ir.ir import Block, Function, Let, Operand, Var
+from parakeet_py.typed_ir.ir import ONE, ZERO, Block, Function, Let, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
-from parakeet_py.typed_ir.passes.fusion.cost import cost_of
-from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy, is_const
-from parakeet_py.typed_ir.writer import Writer
+from parakeet_py.typed_ir.passes.fusion.cost import ENDLESS, cost_of
+from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, fresh_copy, is_const
+from parakeet_py.typed_ir.writer import Writer, index_const
 
 _MOST_WORK = 40
+_DIVISIONS = 16  # what two of them cost
 _MOST_STATEMENTS = 80  # of a value
 
 Mask = tuple[Var, ir.Indices]  # the array of flags, and the extents that are gone through
@@ -74,18 +81,29 @@ class _Counts(Rewriter):
         super().__init__()
         self.aliases = Aliases(function)
         self.counts: dict[Mask, Var] = {}
+        self.computed: dict[_Expression, Var] = {}  # expressions -> the masks that they gave
+        self.plain = _only_read(function)
 
     def block(self, block: Block) -> Block:
-        outer, self.counts = self.counts, dict(self.counts)
+        outer = self.counts, self.computed
+        self.counts, self.computed = dict(self.counts), dict(self.computed)
         new = super().block(block)
-        self.counts = outer
+        self.counts, self.computed = outer
         return new
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
         if isinstance(op, ir.PARALLEL) and not isinstance(op, ir.Compress):
             self.forget(op)
-            return self.descend(let)
+            new = self.descend(let)
+            if isinstance(op, ir.Map) and len(let.outs) == 1 and let.outs[0] in self.plain:
+                made = new[0].op if new else op
+                assert isinstance(made, ir.Map)
+                expression = _expression(made)
+                known = let.outs[0] if expression is None else self.computed.setdefault(expression, let.outs[0])
+                if known is not let.outs[0]:
+                    self.replacement[let.outs[0]] = known
+            return new
         if isinstance(op, ir.For | ir.While | ir.If):
             self.forget(op)  # before it, too: another iteration may have written
         new = self.descend(let)
@@ -109,6 +127,50 @@ class _Counts(Rewriter):
             self.counts = {
                 mask: count for mask, count in self.counts.items() if self.aliases.atoms(mask[0]).isdisjoint(written)
             }
+            self.computed = {
+                expression: mask for expression, mask in self.computed.items() if self.stays(expression, written)
+            }
+
+    def stays(self, expression: _Expression, written: Set[Var]) -> bool:
+        return all(self.aliases.atoms(array).isdisjoint(written) for array in expression.reads)
+
+
+@record
+class _Expression:
+    """What a `Map` computes of the elements of some arrays, whatever its variables are called."""
+
+    extents: tuple[Operand, ...]
+    body: tuple[object, ...]
+    reads: tuple[Var, ...]
+
+
+def _expression(op: ir.Map) -> _Expression | None:
+    names: dict[Operand, object] = {index: axis for axis, index in enumerate(op.indices)}
+    body: list[object] = []
+    reads: dict[Var, None] = {}
+    for let in op.body.statements:
+        if not isinstance(let.op, ir.Prim | ir.Cast | ir.Load):
+            return None
+        reads |= dict.fromkeys(ir.arrays_read(let.op))
+        name = let.op.name if isinstance(let.op, ir.Prim) else let.op.__class__
+        body.append((name, let.outs[0].type, *[names.get(one, one) for one in ir.operands_of(let.op)]))
+        names[let.outs[0]] = ("value", len(names))
+    body += [names.get(one, one) for one in op.body.results]
+    return _Expression(op.extents, tuple(body), tuple(reads))
+
+
+def _only_read(function: Function) -> set[Var]:
+    """The arrays of flags that operators make, and that are used element by element only, for reading."""
+    made: set[Var] = set()
+    otherwise = {one for one in function.body.results if isinstance(one, Var)}
+    for let in function.statements():
+        if isinstance(let.op, ir.Map):
+            made.update(out for out in let.outs if dtype_of(out) == "bool")
+        if not isinstance(let.op, ir.Load | ir.Dim):
+            otherwise.update(one for one in ir.operands_of(let.op) if isinstance(one, Var))
+        for block in ir.blocks_of(let.op):
+            otherwise.update(one for one in block.results if isinstance(one, Var))
+    return made - otherwise
 
 
 # ---- updates ---------------------------------------------------------------------------------------------------------
@@ -133,17 +195,21 @@ class _Updates(Rewriter):
         self.values: dict[Var, _Selected] = {}
         self.ones: set[Var] = set()  # conditions
         self.definitions: dict[Var, ir.Prim] = {}
+        self.made: dict[Var, Let] = {}  # selections and what is computed of them, in this block
 
     def block(self, block: Block) -> Block:
-        outer, self.values = self.values, {}
+        outer = self.values, self.made
+        self.values, self.made = {}, {}
         new = super().block(block)
-        self.values = outer
+        self.values, self.made = outer
         return new
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         op = let.op
         if isinstance(op, ir.Prim):
             self.definitions[let.outs[0]] = op
+            if any(one in self.made for one in op.args):
+                self.made[let.outs[0]] = let
             return self.descend(let)
         if not isinstance(op, ir.PARALLEL):
             new = self.descend(let)
@@ -151,6 +217,7 @@ class _Updates(Rewriter):
             return new
         if isinstance(op, ir.Compress):
             self.select(let, op)
+            self.made.update(dict.fromkeys(let.outs, let))
             return self.descend(let)
         if not isinstance(op, ir.Map) or len(op.extents) != 1:
             self.forget(op)
@@ -159,6 +226,7 @@ class _Updates(Rewriter):
             found = self.follow(op, op.body.results)
             if found is not None and len(let.outs) == 1:
                 self.values[let.outs[0]] = found
+                self.made[let.outs[0]] = let
             self.forget(op)
             return self.descend(let)
         update = self.update(let, op)
@@ -167,9 +235,10 @@ class _Updates(Rewriter):
             self.forget(op)
             if whole is not None:
                 self.values.update([whole])
+                self.made.pop(whole[0], None)  # it is not what it was made
             return self.descend(let)
-        self.forget(update.op)
-        return (update,)
+        self.forget(op)
+        return update
 
     def forget(self, op: ir.Op) -> None:
         """Values that are made of memory which an operator may write, and arrays that it writes."""
@@ -276,7 +345,7 @@ class _Updates(Rewriter):
             and any(is_const(arg, 1) for arg in condition.args)
         )
 
-    def update(self, let: Let, op: ir.Map) -> Let | None:
+    def update(self, let: Let, op: ir.Map) -> Sequence[Let] | None:
         """A store of selected elements to where they were selected, as a `Map` over all points."""
         *before, last = op.body.statements
         store = last.op
@@ -300,7 +369,10 @@ class _Updates(Rewriter):
         if found is None or found.mask != places[0].mask:
             return None
         cost = cost_of(found.block)
-        if cost.heavy or cost.work > _MOST_WORK:
+        dear = cost.heavy > _DIVISIONS
+        if cost.heavy >= ENDLESS or cost.work - cost.heavy > _MOST_WORK:
+            return None
+        if dear and any(isinstance(one.op, ir.Prim) and is_loop(one.op.name) for one in found.block.statements):
             return None
         mask, extents = found.mask
         indices = tuple([Var(index.name, index.type) for index in found.indices])
@@ -314,7 +386,33 @@ class _Updates(Rewriter):
         flag = writer.load(mask, *indices)
         stored = Let((), ir.Store(store.array, indices, body.results[0]), last.pos)
         writer.let(ir.If(flag, Block((*body.statements, stored)), Block(())))
-        return Let((), ir.Map(extents, indices, writer.block()), let.pos)
+        update = Let((), ir.Map(extents, indices, writer.block()), let.pos)
+        return [update] if not dear else self.where_most_are(mask, extents, update, let)
+
+    def where_most_are(self, mask: Var, extents: ir.Indices, update: Let, let: Let) -> Sequence[Let] | None:
+        """An update in place where a mask is true for half of the elements, else the store of what is selected."""
+        selected: dict[int, Let] = {}
+        waiting = [let]
+        while waiting:
+            for var in free_in_op(waiting.pop().op):
+                one = self.made.get(var)
+                if one is not None and id(one) not in selected:
+                    selected[id(one)] = one
+                    waiting.append(one)
+                elif var in self.values and one is None:
+                    return None
+        writer = Writer(let.pos)
+        (count,) = writer.reduce(
+            (), extents, lambda inner, *point: inner.cast(inner.load(mask, *point), "int64"), "add", (ZERO,), "count"
+        )
+        points: Operand = ONE
+        for extent in extents:
+            points = writer.prim("mul", points, extent, type_=PYINT)
+        twice = writer.prim("mul", count, index_const(2), type_=PYINT)
+        order = {id(one): at for at, one in enumerate(self.made.values())}
+        again = fresh_copy(Block((*sorted(selected.values(), key=lambda one: order[id(one)]), let)))
+        writer.let(ir.If(writer.prim("ge", twice, points, type_=PYBOOL), Block((update,)), again))
+        return writer.statements
 
     def reads_only(self, body: Block, target: Var, indices: tuple[Var, ...]) -> bool:
         """Does a body read, of the memory of `target`, at most the element with these indices?"""
