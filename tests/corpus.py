@@ -273,8 +273,7 @@ def assert_same(
     if expected.exception is None:
         compare.value(expected.result, actual.result, "the result")
         _same_sharing(expected, actual, identity)
-        if identity:
-            _same_containers(expected, actual)
+        _same_containers(expected, actual)
 
 
 def _same_exception(want: BaseException | None, got: BaseException | None, message: bool) -> None:

@@ -108,7 +108,7 @@ class ModelDevice:
     def copy_within(self, target: int, source: int, size: int) -> None:
         self._takes(self.speed.start)
 
-    def load(self, ptx: str) -> Any:
+    def load(self, ptx: str, shared: int = 0) -> Any:
         return ptx
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:

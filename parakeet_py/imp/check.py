@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.ir import (
 )
 
 KINDS = ("serial", "vector", "independent", "lanes", "few")
-LANES = ("thread", "block", "threads", "blocks", "lane", "groups")
+LANES = ("thread", "block", "threads", "blocks", "lane", "groups", "boxes")
 UPDATES = ("add", "sub", "mul", "minimum", "maximum", "fmin", "fmax", "and", "or", "xor")
 ATOMICS = (*UPDATES, "exchange", "compare", "load", "store", "relaxed_load", "relaxed_store")
 MAX_BLOCK_THREADS = 1024
@@ -190,6 +190,12 @@ class _Checker:
                 for cell in sums:
                     if not _is_scalar(cell, "float64" if double else "float32"):
                         self.fail(f"{cell!r} is no cell for sums of {elements[0]}")
+            case ir.BulkProduct(sums, left, right):
+                self.gpu_only("a product of a block")
+                if [self.access(factor.array, factor.at) for factor in (left, right)] != ["float16"] * 2:
+                    self.fail("a product of boxes that are not of float16")
+                if len(sums) != 64 or not all(_is_scalar(cell, "float32") for cell in sums):
+                    self.fail(f"a product of boxes in {len(sums)} sums")
             case ir.CopyRun(target, at, source, place, _):
                 self.gpu_only("a copy to shared memory")
                 if self.access(target, at) != self.access(source, place) or len(at) != 3:

@@ -111,7 +111,8 @@ class NewArray:
 @record
 class Lane:
     """Where a GPU thread is (int64): `thread` in its block, `block` in the grid, `threads` of a block, `blocks` of the
-    grid, `lane` in its warp; `groups`: 1 if the GPU multiplies in groups of warps (see `WarpProduct`), else 0."""
+    grid, `lane` in its warp; `groups`: 1 if the GPU multiplies in groups of warps (see `WarpProduct`), else 0; `boxes`
+    (bool): the kernel is compiled for bulk copies (`BulkProduct`)."""
 
     TEXT = "this {name}"
 
@@ -511,6 +512,19 @@ class WarpProduct:
 
 
 @record
+class BulkProduct:
+    """A block of a GPU adds to `sums` the product of two matrices of float16, 128 x 128 of it, which begins where the
+    factors say: places of whole matrices. Each lane has the places that it has of a `WarpProduct` of groups of warps.
+    A block has one warp more here, which does nothing behind it. `slices`: 64 elements of the shared axis each, or
+    fewer in the last."""
+
+    sums: tuple[WrittenCell, ...]
+    left: WarpFactor
+    right: WarpFactor
+    slices: Index
+
+
+@record
 class Launch:
     """Run kernel number `kernel` by `blocks` blocks; the args are what its body took from around it."""
 
@@ -545,6 +559,7 @@ Statement = (
     | CopyGroup
     | CopyWait
     | WarpProduct
+    | BulkProduct
     | Launch
 )
 

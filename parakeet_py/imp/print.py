@@ -105,6 +105,9 @@ def _statement(statement: ir.Statement) -> Iterator[str | Block]:
         case ir.WarpProduct(sums, tile, left, right):
             factors = " times ".join(f"{factor.array!r}[{_list(factor.at)}...]" for factor in (left, right))
             yield f"warp adds {factors}, {tile.depth} deep, to {', '.join(map(repr, sums))}"
+        case ir.BulkProduct(sums, left, right, slices):
+            factors = " times ".join(f"{factor.array!r}[{_list(factor.at)}...]" for factor in (left, right))
+            yield f"block adds {factors}, {format_operand(slices)} slices deep, to {', '.join(map(repr, sums))}"
         case ir.Opaque(outs, site, args):
             bound = ", ".join(f"{out!r}: {out.type!r}" for out in outs)
             yield (f"{bound} = " if outs else "") + f"opaque {site}({_list(args)})"

@@ -326,9 +326,14 @@ def _breaks_out(statement: ir.Statement) -> bool:
 
 def _meets(statement: ir.Statement) -> bool:
     match statement:
-        case ir.Barrier() | ir.WarpProduct() | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.NewArray()):
+        case (
+            ir.Barrier()
+            | ir.WarpProduct()
+            | ir.BulkProduct()
+            | ir.Let(rhs=ir.Shuffle() | ir.Ballot() | ir.Peers() | ir.NewArray())
+        ):
             return True
-        case ir.Let(rhs=ir.Lane("lane" | "threads" | "groups")):
+        case ir.Let(rhs=ir.Lane("lane" | "threads" | "groups" | "boxes")):
             return True
     return False
 

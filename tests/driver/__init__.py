@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ for _part in ("devices", "kernels", "memory", "order"):
 _lock = threading.RLock()
 _kept: dict[str, Any] = {}  # as long as the library may call it
 
+asked: Counter[str] = Counter()  # calls by name, but for those that do nothing
 failed: list[tuple[str, str]] = []  # what was refused, and why
 unknown: list[str] = []  # what was asked for and is not here
 
@@ -88,6 +90,7 @@ def _answer(name: str) -> Any:
 
     def answer(*given: Any) -> int:
         with _lock:
+            asked[name] += 1
             try:
                 if function is None:
                     unknown.append(name)

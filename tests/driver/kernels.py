@@ -92,6 +92,7 @@ def cuLinkDestroy(handle: int) -> None:
 class Kernel:
     def __init__(self, library: Library, name: str) -> None:
         self.library, self.name = library, name
+        self.shared = 48 << 10  # dynamic shared memory that launches may ask for
 
 
 @call("pppppppu")
@@ -130,6 +131,44 @@ def cuKernelGetAttribute(place: int, attribute: int, kernel: int, device: int) -
     put(place, ctypes.c_int, {1: 16, 3: 0, 4: machine.registers(machine.handles[kernel].name)}.get(attribute, 0))
 
 
+@call("iipi")
+def cuKernelSetAttribute(attribute: int, value: int, kernel: int, device: int) -> None:
+    if attribute != MAX_DYNAMIC_SHARED or not 0 <= value <= 227 << 10:
+        raise Status(Code.INVALID_VALUE)
+    machine.handles[kernel].shared = value
+
+
+MAX_DYNAMIC_SHARED = 8
+
+
+def words(place: int, kind: Any, count: int) -> list[int]:
+    return list((kind * count).from_address(place))
+
+
+@call("piuppppp" + "iiii")
+def cuTensorMapEncodeTiled(
+    place: int, kind: int, rank: int, address: int, extents: int, strides: int, box: int, steps: int, *modes: int
+) -> None:
+    """`modes`: how items are interleaved and permuted, what the L2 cache brings, what is outside."""
+    if place % 64 or machine.capability < (9, 0):
+        raise Status(Code.INVALID_VALUE)
+    long, short = ctypes.c_uint64, ctypes.c_uint32
+    dimensions = words(extents, long, rank), words(strides, long, rank - 1), words(box, short, rank)
+    try:
+        made = emulator.tensor_map(kind, address, *dimensions, words(steps, short, rank), *modes)
+    except ValueError as error:
+        raise Status(Code.INVALID_VALUE) from error
+    ctypes.memmove(place, made, len(made))
+
+
+@call("pp")
+def cuTensorMapReplaceAddress(place: int, address: int) -> None:
+    if place % 64 or address % 16:
+        raise Status(Code.INVALID_VALUE)
+    made = emulator.tensor_map_at(ctypes.string_at(place, 128), address)
+    ctypes.memmove(place, made, len(made))
+
+
 @call("ppiz")
 def cuOccupancyMaxActiveBlocksPerMultiprocessor(place: int, kernel: int, threads: int, shared: int) -> None:
     registers = machine.registers(machine.handles[kernel].name)
@@ -164,6 +203,8 @@ def launched(
     handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, on: int, parameters: int | None
 ) -> None:
     stream, kernel = machine.stream(on), machine.handles[handle]
+    if shared > kernel.shared:
+        raise Status(Code.INVALID_VALUE)
     module = kernel.library.on(stream.context)
     layout = module.program.parameter_layout(kernel.name)
     values: list[Any] = []

@@ -15,6 +15,7 @@ from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 from parakeet_py.llvm.runtime import call_queues
+from parakeet_py.ptx.skeletons import tensor_core_products
 from tests import driver
 from tests.driver.machine import Event
 
@@ -304,6 +305,31 @@ def schedules() -> None:
     nothing_left()
     events = [one for one in driver.machine.handles.values() if isinstance(one, Event)]
     assert len(events) < 50, len(events)  # those of schedules have gone with them
+
+
+def tensor_maps() -> None:
+    """Products whose matrices come by bulk copies: maps are made by the driver, once for a schedule, and moved to other
+    memory from then on. Matrices in lines that do not fit, or that begin elsewhere, have the other kernel."""
+    driver.load(capability=(9, 0))
+    tensor_core_products.MANY_TILES = 2
+    product = accelerate(lambda a, b: a @ b)
+    rng = np.random.default_rng(1)
+    shapes = (200, 1024), (1024, 136)
+    with options(devices="cuda:0", check=False):
+        for step in range(8):
+            here = [rng.standard_normal(shape).astype("f2") for shape in shapes]
+            expected = here[0].astype("f4") @ here[1].astype("f4")
+            if step == 6:  # begins 2 bytes on
+                there = [asdevice(np.pad(one.reshape(-1), (1, 0)))[1:].reshape(one.shape) for one in here]
+            else:
+                there = [asdevice(one) for one in here]
+            np.testing.assert_allclose(np.asarray(product(*there)), expected, 2**-10, 0.05)
+        counted = [driver.asked[f"cuTensorMap{name}"] for name in ("EncodeTiled", "ReplaceAddress")]
+    assert counted[0] == 2 * 4 and counted[1] == 2 * 4, counted
+    assert not refused()
+    product._dispatcher.recorded = None
+    del there
+    nothing_left()
 
 
 def cubins(folder: str) -> None:

@@ -109,13 +109,17 @@ class Twin:
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
-    def load(self, ptx: str) -> Any:
-        return _Module(self.real.load(ptx), self.emulated.load(ptx), is_exact(ptx))
+    def load(self, ptx: str, shared: int = 0) -> Any:
+        return _Module(self.real.load(ptx, shared), self.emulated.load(ptx, shared), is_exact(ptx))
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._lock:
             pairs = list(zip(codes, values, strict=True))
             there = [self.translated(value) if code == "P" else value for code, value in pairs]
+            there = [
+                one._replace(address=self.translated(one.address)) if code == "T" else one
+                for code, one in zip(codes, there, strict=True)
+            ]
             self.emulated.launch(module.emulated, kernel, blocks, threads, codes, there)
             self.real.launch(module.real, kernel, blocks, threads, codes, values)
             reached = dict.fromkeys(self.block(value) for code, value in pairs if code == "P")

@@ -25,7 +25,7 @@ import numpy as np
 from parakeet_py.base.cuda_probe import Found as Found
 from parakeet_py.base.cuda_probe import probe as probe
 from parakeet_py.base.debug_log import log
-from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
+from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests, Parameters
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.launches import Launches
 from parakeet_py.hybrid.devices.memory_pool import MemoryPool, Stock, rounded
@@ -135,10 +135,11 @@ pinned_arguments = PinnedArguments(Pinning(_pin, _unpin))
 
 
 class _Module(NamedTuple):
-    """PTX, and the kernels found in it so far."""
+    """PTX, the kernels found in it so far, the dynamic shared memory of their blocks."""
 
     ptx: str
     kernels: dict[str, Any]
+    shared: int
 
 
 class _Lane(NamedTuple):
@@ -489,15 +490,22 @@ class CudaDevice:
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
 
-    def load(self, ptx: str) -> Any:
+    def load(self, ptx: str, shared: int = 0) -> Any:
         self._enter()
-        return _Module(ptx, {})
+        return _Module(ptx, {}, shared)
 
     def _kernel(self, module: _Module, name: str) -> Any:
         """A kernel of a module, compiled when it is first asked for."""
         found = module.kernels.get(name)
         if found is None:
-            found = module.kernels[name] = self._loaded(module.ptx, name)
+            found = self._loaded(module.ptx, name)
+            if module.shared:  # more than 48 KB have to be asked for
+                driver = self._driver
+                most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                kernel, device = driver.CUkernel(int(found.handle)), driver.CUdevice(self._device.device_id)
+                given = driver.cuKernelSetAttribute(most, module.shared, kernel, device)
+                self._checked(given, f"getting {module.shared} bytes of shared memory")
+            module.kernels[name] = found
         return found
 
     def _loaded(self, ptx: str, name: str) -> Any:
@@ -517,7 +525,7 @@ class CudaDevice:
         self._enter()
         try:
             found = self._kernel(module, kernel)
-            blocks = int(found.occupancy.max_active_blocks_per_multiprocessor(threads, 0))
+            blocks = int(found.occupancy.max_active_blocks_per_multiprocessor(threads, module.shared))
             takes = found.attributes
             most = int(self._device.properties.max_threads_per_multiprocessor)
             registers, local, shared = (
@@ -534,12 +542,27 @@ class CudaDevice:
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         self._enter()
+        if "T" in codes:
+            self._launch_with_maps(module, kernel, blocks, threads, codes, values)
+            return
         arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
         try:
             with span(self, KERNEL, kernel, blocks):
                 self._lane().launches.add(self._kernel(module, kernel), blocks, threads, arguments)
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
+
+    def _launch_with_maps(
+        self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]
+    ) -> None:
+        """Launch a kernel that takes tensor maps."""
+        found = self._kernel(module, kernel)
+        parameters = Parameters(self, codes, values)
+        with span(self, KERNEL, kernel, blocks), self._order(f"launching {kernel}") as lane:
+            function = self._driver.CUfunction(int(found.handle))
+            shape = blocks, 1, 1, threads, 1, 1, module.shared
+            call = self._driver.cuLaunchKernel(function, *shape, int(lane.stream.handle), parameters.address, 0)
+            self._checked(call, f"launching {kernel}")
 
     def offered(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
         """Whether cuBLAS takes `out = left @ right`."""

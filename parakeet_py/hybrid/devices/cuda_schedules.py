@@ -25,6 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.hybrid.devices.device import (
+    L2_LINES,
+    SWIZZLE,
+    TENSOR_ALIGNMENT,
+    TENSOR_BYTES,
+    TENSOR_KINDS,
+    TensorMap,
+)
 from parakeet_py.hybrid.devices.recording import CopyIn, CopyOver, Given, Launch, Place, Request, do
 from parakeet_py.hybrid.devices.staging import MOST_PITCH
 from parakeet_py.llvm.runtime import call_queues
@@ -43,6 +51,53 @@ def _driver_call(name: str) -> int:
     if code or not place.value:
         raise OSError(f"the CUDA driver has no {name}")
     return place.value
+
+
+class Parameters:
+    """The parameters of a launch, as the driver takes them: where each is, in words of their own. Those that are given
+    later are 0 so far; tensor maps are of memory anywhere, until they are moved.
+
+    Attributes
+    ----------
+    places : of each parameter
+    address : of the pointers to them
+    """
+
+    def __init__(self, device: Any, codes: str, values: Sequence[Any]) -> None:
+        count, maps = max(len(values), 1), codes.count("T")
+        words = (ctypes.c_uint64 * count)()
+        pointers = (ctypes.c_uint64 * count)()
+        room = ctypes.create_string_buffer(maps * TENSOR_BYTES + TENSOR_ALIGNMENT)
+        start, free = ctypes.addressof(words), -(-ctypes.addressof(room) // TENSOR_ALIGNMENT) * TENSOR_ALIGNMENT
+        for number, (code, value) in enumerate(zip(codes, values, strict=True)):
+            pointers[number] = start + 8 * number
+            if code == "T":
+                status = _make_tensor_map(value, free)
+                if status:
+                    raise device.failed_with("making a tensor map", status)
+                pointers[number] = free
+                free += TENSOR_BYTES
+            elif type(value) is not Place and type(value) is not Given:
+                struct.pack_into("<" + code.replace("P", "Q"), words, 8 * number, _plain(value, code))
+        self.places = list(pointers)
+        self.address = ctypes.addressof(pointers)
+        self._kept = words, pointers, room
+
+
+_ANYWHERE = 1 << 20  # where a matrix lies that is moved later
+
+
+def _make_tensor_map(tensor: TensorMap, place: int) -> int:
+    """Let the driver make a tensor map; gives its status. (It is called itself: maps have to be aligned.)"""
+    long, short = ctypes.c_uint64, ctypes.c_uint32
+    address = _ANYWHERE if type(tensor.address) is Place else tensor.address
+    extents, stride = (long * 2)(*tensor.extents), (long * 1)(tensor.stride)
+    box, steps = (short * 2)(*tensor.box), (short * 2)(1, 1)
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    kinds = [pointer, number, short, *[pointer] * 5, *[number] * 4]
+    function = ctypes.CFUNCTYPE(number, *kinds)(_driver_call("cuTensorMapEncodeTiled"))
+    arrays = (ctypes.addressof(one) for one in (extents, stride, box, steps))
+    return int(function(place, TENSOR_KINDS[tensor.dtype], 2, address, *arrays, 0, SWIZZLE, L2_LINES, 0))
 
 
 class _Patch(NamedTuple):
@@ -105,24 +160,21 @@ class _Segment:
     def launch(self, request: Launch) -> None:
         device = request.device
         self.ready(device, request)
-        words = (ctypes.c_uint64 * max(len(request.values), 1))()
-        pointers = (ctypes.c_uint64 * max(len(request.values), 1))()
-        start = ctypes.addressof(words)
-        for number, (code, value) in enumerate(zip(request.codes, request.values, strict=True)):
-            pointers[number] = start + 8 * number
+        parameters = Parameters(device, request.codes, request.values)
+        for number, value in enumerate(request.values):
+            place = parameters.places[number]
             if type(value) is Place:
-                self.patches.append(_Patch(start + 8 * number, value.slot, value.offset))
+                self.patches.append(_Patch(place, value.slot, value.offset))
             elif type(value) is Given:
-                kind = ctypes.c_double if code == "d" else ctypes.c_float
-                self.numbers.append((kind.from_address(start + 8 * number), value.number))
-            else:
-                struct.pack_into("<" + code.replace("P", "Q"), words, 8 * number, _plain(value, code))
-        self.kept += [words, pointers, request.module]
+                kind = ctypes.c_double if request.codes[number] == "d" else ctypes.c_float
+                self.numbers.append((kind.from_address(place), value.number))
+            elif type(value) is TensorMap and type(value.address) is Place:
+                self.call(device, request, "cuTensorMapReplaceAddress", place, value.address)
+        self.kept += [parameters, request.module]
         handle = device.kernel_handle(request.module, request.kernel)
-        grid, block = request.blocks, request.threads
-        parameters = ctypes.addressof(pointers)
+        shape = request.blocks, 1, 1, request.threads, 1, 1, request.module.shared
         stream = device.stream_handle
-        self.call(device, request, "cuLaunchKernel", handle, grid, 1, 1, block, 1, 1, 0, stream, parameters, 0)
+        self.call(device, request, "cuLaunchKernel", handle, *shape, stream, parameters.address, 0)
 
     def copy_in(self, request: CopyIn) -> None:
         device, data = request.device, np.ascontiguousarray(request.data)

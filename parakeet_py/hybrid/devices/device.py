@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,6 +34,28 @@ class DeviceMemoryError(MemoryError):
 
     def __init__(self, device: str, wanted: int, free: int) -> None:
         super().__init__(f"{device} has no memory for {wanted} bytes: {free} are free")
+
+
+# as the driver numbers them: types of elements; lines of 128 bytes, permuted; 256 bytes of the L2 cache at a time
+TENSOR_KINDS = {"float16": 6}
+SWIZZLE, L2_LINES = 3, 3
+TENSOR_BYTES, TENSOR_ALIGNMENT = 128, 64  # of what a GPU reads
+
+
+class TensorMap(NamedTuple):
+    """A matrix as bulk copies see it: a parameter of kernels, for which the device makes what the GPU reads.
+
+    Attributes
+    ----------
+    extents, box : of the axis in which neighbours are neighbours in memory, and of the other one
+    stride : bytes from one line to the next
+    """
+
+    address: Any
+    dtype: str
+    extents: tuple[int, int]
+    stride: int
+    box: tuple[int, int]
 
 
 class Device(Protocol):
@@ -80,11 +102,12 @@ class Device(Protocol):
         """Copy from another device that it reaches, after everything launched there before; or, if all of it has been
         there since, after a mark of that device's. `rows` say what begins at `place` and lies alike on both."""
 
-    def load(self, ptx: str) -> Any:
-        """A module that `launch` takes kernels from."""
+    def load(self, ptx: str, shared: int = 0) -> Any:
+        """A module that `launch` takes kernels from, whose blocks get so many bytes of dynamic shared memory."""
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
-        """Start a kernel; `codes` are the `struct` characters of its parameters ("P": an address)."""
+        """Start a kernel; `codes` are the `struct` characters of its parameters ("P": an address, "T": a
+        `TensorMap`)."""
 
     def synchronize(self) -> None:
         """Wait until everything launched is done; raises `DeviceError` for what went wrong in it."""

@@ -12,11 +12,19 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.devices.device import (
+    L2_LINES,
+    SWIZZLE,
+    TENSOR_KINDS,
+    Device,
+    DeviceError,
+    DeviceMemoryError,
+    TensorMap,
+)
 from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 from parakeet_py.ptx import emulator
@@ -25,6 +33,21 @@ from parakeet_py.ptx.target import DEFAULT
 MEMORY = 1 << 32  # bytes of an emulated device, by default
 _ENTRY = re.compile(r"\.entry (\w+)")
 _ANY_NAME = "any_kernel_"
+
+
+class _Loaded(NamedTuple):
+    """A module, and the dynamic shared memory of a block of its kernels."""
+
+    module: emulator.Module
+    shared: int
+
+
+def tensor_bytes(tensor: TensorMap) -> bytes:
+    """What the emulator takes for a tensor map."""
+    kind = TENSOR_KINDS[tensor.dtype]
+    return emulator.tensor_map(
+        kind, tensor.address, tensor.extents, (tensor.stride,), tensor.box, (1, 1), 0, SWIZZLE, L2_LINES, 0
+    )
 
 
 class EmulatedDevice:
@@ -109,7 +132,7 @@ class EmulatedDevice:
     def let_wait(self, stream: int) -> None:
         """Everything has been done when it returns."""
 
-    def load(self, ptx: str) -> Any:
+    def load(self, ptx: str, shared: int = 0) -> Any:
         kernels = _ENTRY.findall(ptx)
         if len(kernels) == 1:
             ptx = ptx.replace(kernels[0], _ANY_NAME)
@@ -117,12 +140,14 @@ class EmulatedDevice:
             module = self._modules.get(ptx)
             if module is None:
                 module = self._modules[ptx] = self._device.load(ptx)
-            return module
+            return _Loaded(module, shared)
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._lock, self._does(KERNEL, kernel, blocks):
+            loaded, shared = module
+            given = [tensor_bytes(value) if code == "T" else value for code, value in zip(codes, values, strict=True)]
             try:
-                module.launch(_ANY_NAME if _ANY_NAME in module.kernels else kernel, blocks, threads, values)
+                loaded.launch(_ANY_NAME if _ANY_NAME in loaded.kernels else kernel, blocks, threads, given, shared)
             except emulator.KernelFault as fault:
                 raise DeviceError(str(fault).replace(_ANY_NAME, kernel)) from fault
 

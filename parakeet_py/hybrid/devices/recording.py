@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from parakeet_py.base.routines import reports
-from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
+from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, TensorMap
 from parakeet_py.hybrid.devices.simulated_clock import set_clocks
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
@@ -404,7 +404,13 @@ def _placed(request: Request, places: _Places, numbers: Mapping[int, int]) -> Re
     match request:
         case Launch(codes=codes, values=values):
             found = [
-                places(device, value) if code == "P" else Given(numbers[id(value)]) if id(value) in numbers else value
+                places(device, value)
+                if code == "P"
+                else value._replace(address=places(device, value.address))
+                if code == "T"
+                else Given(numbers[id(value)])
+                if id(value) in numbers
+                else value
                 for code, value in zip(codes, values, strict=True)
             ]
             return request._replace(values=found)
@@ -437,7 +443,13 @@ def do(request: Request, addresses: Sequence[int], numbers: Sequence[Any]) -> An
     match request:
         case Launch(device, module, kernel, blocks, threads, codes, values):
             given = [
-                address_of(one, addresses) if type(one) is Place else numbers[one[0]] if type(one) is Given else one
+                address_of(one, addresses)
+                if type(one) is Place
+                else numbers[one[0]]
+                if type(one) is Given
+                else one._replace(address=address_of(one.address, addresses))
+                if type(one) is TensorMap
+                else one
                 for one in values
             ]
             device.launch(module, kernel, blocks, threads, codes, given)

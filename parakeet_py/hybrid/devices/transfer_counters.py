@@ -124,8 +124,8 @@ class Meter:
         if noting is not None:
             noting.spoil(why)
 
-    def load(self, ptx: str) -> Any:
-        return self.device.load(ptx)
+    def load(self, ptx: str, shared: int = 0) -> Any:
+        return self.device.load(ptx, shared)
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         self.device.launch(module, kernel, blocks, threads, codes, values)

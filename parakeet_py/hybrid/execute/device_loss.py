@@ -129,9 +129,9 @@ class Member:
             self.device.copy_within(target, source, size)  # type: ignore[attr-defined]
         spoil("copies")
 
-    def load(self, ptx: str) -> Any:
+    def load(self, ptx: str, shared: int = 0) -> Any:
         with self._watched():
-            return self.device.load(ptx)
+            return self.device.load(ptx, shared)
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._watched():

@@ -206,12 +206,15 @@ class DeviceMemory:
         for arg in args:
             if type(arg) is DeviceView and (arg.buffer.address + arg.offset) % 16:
                 aligned = False
-        form = plan.form(device.device, number, blocks, aligned, values)
+        form = plan.form(device.device, number, blocks, aligned, values, args)
         module, codes = plan.module(device.device, number, form), plan.codes[number][form.narrow]
         if kernel.checked or kernel.guarded:
             values += (self._record().address, self.turns, -1)[: 3 if kernel.checked else 2]
         device.launched(number, blocks, values)
-        again = Again(module, kernel.name, blocks * form.parts, kernel.threads // form.parts, codes, values)
+        if form.boxes:
+            codes += "T" * len(plan.tensors[number])
+            values = [*values, *plan.tensor_maps(number, args)]
+        again = Again(module, kernel.name, blocks * form.parts, plan.threads(number, form), codes, values)
         device.launch(*again)
         if kernel.checked:
             clean &= not (kernel.single or kernel.at_once) or self.changed.isdisjoint(self.given)

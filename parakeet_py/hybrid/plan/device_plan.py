@@ -7,21 +7,23 @@ when a device of that architecture first runs the plan.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from parakeet_py.base.config import Config
 from parakeet_py.base.types import Array, Scalar, is_complex, real_dtype
-from parakeet_py.hybrid.devices.device import Device
+from parakeet_py.hybrid.devices.device import Device, TensorMap
 from parakeet_py.hybrid.plan.host_code import HostSteps, host_steps
 from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.routine_calls import as_calls
 from parakeet_py.imp import ir as imp
 from parakeet_py.llvm.codegen.builder import Locations
 from parakeet_py.ptx import libdevice, target
+from parakeet_py.ptx.kernels.bulk_products import SHARED, has_boxes, is_quicker, tensors_of
 from parakeet_py.ptx.kernels.codegen import NARROW, kernel_ir, stored_roots, strides_passed
 from parakeet_py.ptx.kernels.lowering import lower_for_gpu
+from parakeet_py.ptx.kernels.regions import WARP
 from parakeet_py.ptx.outline import Kernel
 from parakeet_py.typed_ir.ir import Function, Stride, Var
 
@@ -49,11 +51,13 @@ class Form(NamedTuple):
     aligned : all arrays start at multiples of 16 bytes
     narrow : all integers, and the number of threads, fit in 32 bits
     parts : how many blocks the device makes of one, see `occupancy_limit`
+    boxes : matrices come by bulk copies, see `bulk_products`
     """
 
     aligned: bool
     narrow: bool
     parts: int = 1
+    boxes: bool = False
 
 
 USUAL = Form(True, True)
@@ -67,6 +71,7 @@ class DevicePlan(HostPlan):
     ----------
     kernels : in the order of their numbers
     codes : the `struct` characters of each kernel's parameters, by whether it is narrow
+    tensors : of which parameters each kernel takes tensor maps in the form for bulk copies
     stores : the parameters of each kernel that it stores to
     stored_params : the array parameters that are stored to
     gives_views : a result may be a view of an argument
@@ -103,6 +108,7 @@ class DevicePlan(HostPlan):
         )
         self.expanders = tuple(tuple(_expander(param) for param in kernel.params) for kernel in self.kernels)
         stored = [stored_roots(kernel.function) for kernel in self.kernels]
+        self.tensors = tuple(map(tensors_of, self.kernels))
         self.stores = tuple(map(_stores, self.kernels, stored))
         self.stored_params = _stored_params(self.function, stored)
         self.gives_views = _gives_views(self.function)
@@ -131,15 +137,32 @@ class DevicePlan(HostPlan):
         gpu = target.gpu(architecture)
         return kernel_ir(self.kernels[kernel], gpu, **form._asdict(), **self.flags, locations=locations)
 
-    def form(self, device: Device, kernel: int, blocks: int, aligned: bool, values: Sequence[Any]) -> Form:
+    def form(
+        self, device: Device, kernel: int, blocks: int, aligned: bool, values: Sequence[Any], args: Sequence[Any]
+    ) -> Form:
         """The form of a kernel that a launch can have."""
         narrow = blocks * self.kernels[kernel].threads <= NARROW
         for place in self._integers[kernel]:
             if not -NARROW <= values[place] < NARROW:
                 narrow = False
+        tensors = self.tensors[kernel]
+        if tensors and narrow and has_boxes(device.architecture) and is_quicker(tensors, args):
+            return Form(aligned, narrow, boxes=True)
         if not self.parts:
             return _FORMS[aligned][narrow]
         return Form(aligned, narrow, self.parts.get((id(device), kernel), 1))
+
+    def threads(self, kernel: int, form: Form) -> int:
+        """Of a block."""
+        return self.kernels[kernel].threads // form.parts + WARP * form.boxes
+
+    def tensor_maps(self, kernel: int, args: Sequence[Any]) -> Iterator[TensorMap]:
+        """The tensor maps of a launch in the form for bulk copies."""
+        for one in self.tensors[kernel]:
+            array = args[one.place]
+            slow = 1 - one.fast
+            extents = array.shape[one.fast], array.shape[slow]
+            yield TensorMap(array.address, array.dtype, extents, array.strides[slow], one.box)
 
     def ptx(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
         """The PTX of a kernel."""
@@ -154,7 +177,10 @@ class DevicePlan(HostPlan):
         key = id(device), kernel, form
         found = self._modules.get(key)
         if found is None:
-            found = self._modules[key] = device, device.load(self.ptx(device.architecture, kernel, form))
+            found = self._modules[key] = (
+                device,
+                device.load(self.ptx(device.architecture, kernel, form), SHARED if form.boxes else 0),
+            )
             self._loaded.append((kernel, found[1]))
         return found[1]
 

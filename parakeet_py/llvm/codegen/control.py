@@ -110,7 +110,16 @@ def emit(scope: Scope, statement: ir.Statement) -> None:
             calls.call(scope, statement)
         case ir.Clock():
             _clock(scope, statement)
-        case ir.Grid() | ir.Barrier() | ir.CopyRun() | ir.CopyGroup() | ir.CopyWait() | ir.WarpProduct() | ir.Launch():
+        case (
+            ir.Grid()
+            | ir.Barrier()
+            | ir.CopyRun()
+            | ir.CopyGroup()
+            | ir.CopyWait()
+            | ir.WarpProduct()
+            | ir.BulkProduct()
+            | ir.Launch()
+        ):
             scope.unit.statement(scope, statement)
     if locations is not None:
         locations.locate(scope.f, first)

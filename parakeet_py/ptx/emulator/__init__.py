@@ -25,6 +25,8 @@ from parakeet_py.ptx.emulator.checks.errors import (
 )
 from parakeet_py.ptx.emulator.checks.options import NO_CHECKS, Checks
 from parakeet_py.ptx.emulator.execute.counters import Counters
+from parakeet_py.ptx.emulator.memory.tensor_maps import encode as tensor_map
+from parakeet_py.ptx.emulator.memory.tensor_maps import moved as tensor_map_at
 
 __all__ = [
     "NO_CHECKS",
@@ -47,4 +49,6 @@ __all__ = [
     "UnsupportedPtx",
     "WarpError",
     "run",
+    "tensor_map",
+    "tensor_map_at",
 ]

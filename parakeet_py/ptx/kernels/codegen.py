@@ -35,8 +35,9 @@ from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, FunctionTex
 from parakeet_py.llvm.codegen.control import emit_block
 from parakeet_py.llvm.codegen.scope import Scope, Unit
 from parakeet_py.llvm.engine.host_info import HostInfo
-from parakeet_py.ptx.kernels import slices
+from parakeet_py.ptx.kernels import bulk_products, slices
 from parakeet_py.ptx.kernels.atomics import BITS, SCOPE, atomic, call
+from parakeet_py.ptx.kernels.regions import WARP
 from parakeet_py.ptx.kernels.warp_products import multiplies_in_groups, uses_tensor_cores, warp_product
 from parakeet_py.ptx.libdevice import call as libdevice_call
 from parakeet_py.ptx.outline import Kernel
@@ -59,6 +60,7 @@ def kernel_ir(
     aligned: bool = False,
     narrow: bool = False,
     parts: int = 1,
+    boxes: bool = False,
     contract: bool = False,
     fastmath: bool = False,
     libdevice: bool = False,
@@ -72,6 +74,7 @@ def kernel_ir(
     aligned : all array arguments start at multiples of 16 bytes
     narrow : 32 bits hold every extent, stride, integer argument and the number of threads
     parts : each block is launched as so many smaller ones, a power of two; for kernels that are `divisible`
+    boxes : matrices come by bulk copies, for which a block has one warp more; for kernels with `tensors_of`
     contract, fastmath : as for the CPU
     libdevice : elementary functions are those of NVIDIA's library
     locations : says of instructions where in the source they come from
@@ -81,13 +84,14 @@ def kernel_ir(
     unit = KernelUnit(
         kernel.function,
         module,
-        threads=kernel.threads,
+        threads=kernel.threads + WARP * boxes,
         is_region=True,
         single=kernel.single,
         at_once=kernel.at_once,
         narrow=narrow,
         parts=parts,
         aligned=aligned,
+        boxes=boxes,
         for_group=any(multiplies_in_groups(host, one) for one in ir.walk(kernel.function.body)),
     )
     f = FunctionText(module)
@@ -110,8 +114,10 @@ def kernel_ir(
     if not f.dead:
         f.effect("ret void")
     scope.aliases.finish()
-    limits = f'"nvvm.maxntid"="{kernel.threads // parts}"'
-    if any(uses_tensor_cores(host, statement) for statement in ir.walk(kernel.function.body)):
+    if boxes:
+        parameters += bulk_products.parameters(kernel)
+    limits = f'"nvvm.maxntid"="{unit.threads // parts}"'
+    if boxes or any(uses_tensor_cores(host, statement) for statement in ir.walk(kernel.function.body)):
         limits += f' "nvvm.minctasm"="{TENSOR_BLOCKS}"'
     module.define(
         f,
@@ -206,6 +212,7 @@ class KernelUnit(Unit):
     parts: int = 1
     aligned: bool = False
     for_group: bool = False  # groups of warps multiply
+    boxes: bool = False  # what they multiply comes by bulk copies
 
     def attributes(self, f: FunctionText) -> str:
         return "nounwind"
@@ -254,6 +261,8 @@ class KernelUnit(Unit):
                 return str(self.threads)
             case ir.Lane("groups"):
                 return str(int(self.for_group))
+            case ir.Lane("boxes"):
+                return str(self.boxes).lower()
             case ir.Lane(name):
                 wide = f.value(f"zext i32 {self.lane(f, name)} to i64")
                 f.bounds[wide] = 0
@@ -311,6 +320,8 @@ class KernelUnit(Unit):
                 lane = f.value(f"zext i32 {self.lane(f, 'lane')} to i64")
                 f.bounds[lane] = 0
                 warp_product(scope, lane, statement)
+            case ir.BulkProduct():
+                bulk_products.bulk_product(scope, f.module.host, statement, self.lane(f, "thread"))
             case _:
                 raise AssertionError(f"{statement!r} inside a kernel")
 

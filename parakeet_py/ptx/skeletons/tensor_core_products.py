@@ -46,6 +46,7 @@ SLICE_BYTES = 64  # of a line of a slice along the shared axis
 SHARED_BYTES = 48 << 10  # of all slices of a block
 STAGES = 4  # slices that are there or on their way, if there is room for so many
 SMALL = 64  # rows and columns of small tiles
+BOX_DEPTH = 64  # of a slice that comes by bulk copies
 LEAST = 16  # of each extent, from which tensor cores are worth it
 
 
@@ -210,17 +211,55 @@ class _Tile:
         top, start = lo.multiply(tile_row, Const(rows, INT64)), lo.multiply(tile_column, Const(columns, INT64))
         first = lo.multiply(part, share)
         stop = product.depth if parts is ONE else lo.minimum(lo.add(first, share), product.depth)
-        left = _Side(lo, product.left, (top, product.rows), rows, form)
-        right = _Side(lo, product.right, (start, product.columns), columns, form)
         warp = lo.floor_div(thread, Const(WARP, INT64))
         down = lo.multiply(lo.floor_div(warp, Const(form.warps_across, INT64)), Const(16 * form.rows, INT64))
         across = lo.multiply(lo.prim("and", warp, Const(form.warps_across - 1, INT64)), Const(8 * form.columns, INT64))
         zero = zero_of(product.dtype)
         sums = tuple(lo.declare("acc", zero.type, zero) for _ in range(4 * form.rows * form.columns))
+
+        def multiply_slices() -> None:
+            sides = (product.left, (top, product.rows), rows), (product.right, (start, product.columns), columns)
+            left, right = (_Side(lo, *side, form) for side in sides)
+            self._multiply_slices((left, down), (right, across), sums, (first, stop))
+
+        if self.grouped and parts is ONE:
+            boxes = lo.let("boxes", BOOL, imp.Lane("boxes"))
+            lo.when(boxes, lambda: self._multiply_boxes(top, start, sums), multiply_slices)
+        else:
+            multiply_slices()
+        top = lo.add(top, down)
+        if self.grouped:
+            groups = lo.compare("ne", lo.let("groups", INT64, imp.Lane("groups")), ZERO)
+            own = lo.multiply(lo.prim("and", warp, Const(3, INT64)), Const(16, INT64))
+            top = lo.add(top, lo.prim("select", groups, own, ZERO))
+            across = lo.prim("select", groups, ZERO, across)
+            self._leave(store, part, top, lo.add(start, across), sums, groups)
+        else:
+            self._leave(store, part, top, lo.add(start, across), sums)
+
+    def _multiply_boxes(self, top: Operand, start: Operand, sums: tuple[Cell, ...]) -> None:
+        """Add the product to sums; the matrices come by bulk copies."""
+        lo, product = self.lo, self.product
+        factors = [
+            imp.WarpFactor(factor.array, (ZERO, place) if factor.depth_first else (place, ZERO), factor.along)
+            for factor, place in ((product.left, top), (product.right, start))
+        ]
+        slices = lo.ceil_div(product.depth, Const(BOX_DEPTH, INT64))
+        lo.emit(imp.BulkProduct(sums, *factors, slices))
+
+    def _multiply_slices(
+        self,
+        left_at: tuple[_Side, Operand],
+        right_at: tuple[_Side, Operand],
+        sums: tuple[Cell, ...],
+        limits: tuple[Operand, Operand],
+    ) -> None:
+        """Add the product to sums, of slices that all threads bring; where in the tile a warp begins is known."""
+        lo, form, thread, (first, stop) = self.lo, self.form, self.thread, limits
         ahead = form.stages - 1
 
         def bring(stage: Operand, at: Operand) -> None:
-            for each in (left, right):
+            for each, _ in (left_at, right_at):
                 each.bring(thread, stage, at, stop)
 
         for stage in range(ahead):
@@ -243,7 +282,7 @@ class _Tile:
             imp.WarpFactor(
                 each.memory, (present, at, ZERO) if each.factor.along else (present, ZERO, at), each.factor.along
             )
-            for each, at in ((left, down), (right, across))
+            for each, at in (left_at, right_at)
         ]
         lo.emit(imp.WarpProduct(sums, imp.WarpTile(form.rows, form.columns, form.depth), *factors))
         lo.write(free, present)
@@ -252,15 +291,6 @@ class _Tile:
         lo.write(here, lo.prim("select", last, ZERO, following))
         lo.write(base, lo.add(lo.read(base), Const(form.depth, INT64)))
         lo.emit(imp.While(head, going, lo.pop()))
-        top = lo.add(top, down)
-        if self.grouped:
-            groups = lo.compare("ne", lo.let("groups", INT64, imp.Lane("groups")), ZERO)
-            own = lo.multiply(lo.prim("and", warp, Const(3, INT64)), Const(16, INT64))
-            top = lo.add(top, lo.prim("select", groups, own, ZERO))
-            across = lo.prim("select", groups, ZERO, across)
-            self._leave(store, part, top, lo.add(start, across), sums, groups)
-        else:
-            self._leave(store, part, top, lo.add(start, across), sums)
 
     def _leave(
         self,

@@ -341,7 +341,7 @@ def test_arguments_that_do_not_fit() -> None:
     ("instruction", "what"),
     [
         ("wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8;", "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8"),
-        ("tex.2d.v4.f32.f32 {%f,%f,%f,%f}, [%p, {%f, %f}];", "coordinates"),
+        ("tex.2d.v4.f32.f32 {%f,%f,%f,%f}, [%p, {%f, %f}];", "tex.2d"),
         ("add.rn.xyz.f32 %f, %f, %f;", "modifier .xyz"),
         ("vadd.s32.s32.s32 %r, %r, %r;", "vadd"),
         ("mov.u32 %r, %pm0;", "special register %pm0"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,9 +15,10 @@ from parakeet_py.hybrid.devices.device import KernelError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.team import team_of
 from parakeet_py.hybrid.execute.execution import execute
+from parakeet_py.hybrid.plan import device_plan
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.imp.ir import WarpTile
-from parakeet_py.ptx.kernels import tensor_core_cost
+from parakeet_py.ptx.kernels import bulk_products, tensor_core_cost
 from parakeet_py.ptx.kernels.warp_products import GROUPED
 from parakeet_py.ptx.skeletons import tensor_core_products, tiled_products
 from tests.ptxas import NVDISASM, PTXAS, assembled, instructions
@@ -246,6 +247,70 @@ def test_groups_of_warps(layout: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert names.count("LDGSTS.E.BYPASS.128") == 12 and names.count("WARPGROUP.DEPBAR.LE") == 1
 
 
+@pytest.mark.parametrize("layout", ["CC", "FF"])
+def test_boxes(layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrices by bulk copies (TMA), along either axis, where they are deep enough: one warp asks for boxes, two groups
+    multiply them, and a slice's place is given back when its product is there."""
+    monkeypatch.setattr(tensor_core_products, "MANY_TILES", 2)
+    monkeypatch.setattr(device_plan, "is_quicker", lambda tensors, args: True)
+    args = matrices("f2", 136, 264, 200, layout)  # five boxes, in a ring of three
+    plan = device_plan_of(accelerate(product)._dispatcher.compiled_for_normal(args))
+    device = EmulatedDevice("emulated:boxes", architecture="sm_90a")
+    (found,) = execute(plan, team_of(device), list(args))
+    np.testing.assert_allclose(found, product(*(one.astype("f8") for one in args)), 2**-11, 1e-2)
+    ((key, text),) = ((key, text) for key, text in plan._ptx.items() if key[2].boxes)
+    boxes = sum(2 if one else 1 for one in (layout[0] == "F", layout[1] == "C"))
+    assert text.count("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes") == boxes
+    assert not any(word in text for word in ("ldmatrix", "cp.async.cg", "mma.sync", "_shared0"))
+    assert PTXAS is not None and NVDISASM is not None
+    code, resources = assembled(text, "sm_90a", tmp_path)
+    ((spilled, registers),) = resources.values()
+    (names,) = instructions(code).values()
+    assert spilled == 0 and registers <= 112  # two blocks of 288 threads fit
+    assert names.count("UTMALDG.2D") == boxes and names.count("HGMMA.64x128x16.F32") == 4
+    waits = [name for name in names if name.startswith("SYNCS.PHASECHK")]
+    assert waits and names.count("WARPGROUP.DEPBAR.LE") == 2 and names.count("SYNCS.EXCH.64") == 6
+    if layout != "CC":
+        return
+    for old, new, message in (
+        (
+            r"mbarrier\.try_wait\S+ done, \[full\], parity;\s+@!done bra MULTIPLY_WAIT;",
+            "",
+            "nothing has written|has not been waited for",
+        ),
+        (r"wgmma.wait_group.sync.aligned 1;", "", "wgmma may still read"),
+        (r"@\S+ fence.mbarrier_init.release.cluster;\s+@\S+ fence.proxy.async;", "", "no fence makes"),
+    ):
+        assert re.search(old, text)
+        monkeypatch.setitem(plan._ptx, key, re.sub(old, new, text))
+        plan._modules.clear()
+        with pytest.raises(KernelError, match=message):
+            execute(plan, team_of(device), list(args))
+
+
+def test_boxes_need_whole_lines() -> None:
+    """Lines that overlap or run backwards, and matrices that are not deep, come by slices."""
+
+    class Lying(NamedTuple):
+        shape: tuple[int, int]
+        strides: tuple[int, int]
+        address: int = 1 << 20
+        dtype: str = "float16"
+
+    tensors = bulk_products.TensorOf(0, 1, (64, 128)), bulk_products.TensorOf(1, 0, (64, 128))
+    right = Lying((1024, 300), (2, 2048))
+    for left, boxes in (
+        (Lying((200, 1024), (2048, 2)), True),
+        (Lying((200, 1024), (2064, 2)), True),
+        (Lying((200, 1024), (2048, 2), (1 << 20) + 8), False),
+        (Lying((200, 1024), (-2048, 2)), False),
+        (Lying((200, 1024), (0, 2)), False),
+        (Lying((200, 64), (2048, 2)), False),
+        (Lying((0, 1024), (2048, 2)), False),
+    ):
+        assert bulk_products.is_quicker(tensors, (left, right)) == boxes
+
+
 def weighted(a: Any, b: Any) -> Any:
     return np.einsum("bhid,bhdj->bhij", a, b)
 
@@ -303,3 +368,12 @@ def test_groups_of_warps_where_they_take_less() -> None:
     for resident in (2, 4):
         assert tensor_core_cost.by_groups(GROUPED, 8, resident) < tensor_core_cost.by_warps(GROUPED, 8)
     assert tensor_core_cost.by_groups(small, 8, 2) > tensor_core_cost.by_warps(small, 8)
+
+
+def test_boxes_where_they_take_less() -> None:
+    """By estimate: of deep matrices, whose first box is a small part of all."""
+
+    def boxes_pay(depth: int) -> bool:
+        return tensor_core_cost.by_boxes(depth, 64, GROUPED, 8) < tensor_core_cost.by_slices(depth, GROUPED, 8, 4)
+
+    assert not boxes_pay(64) and boxes_pay(1024) and boxes_pay(1 << 16)

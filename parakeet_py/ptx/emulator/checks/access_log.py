@@ -218,6 +218,11 @@ class SharedCheck:
         if self.shadow is not None:
             self.shadow.extended(pieces)
 
+    def written_by_copy(self, bytes_: Array) -> None:
+        """A bulk copy has written these bytes; what it must not overtake is for others to check."""
+        if self.written is not None:
+            self.written[bytes_ // self.piece] = True
+
     def check(
         self,
         write: bool,
@@ -248,6 +253,8 @@ class SharedCheck:
             address = int(pieces[place]) * self.piece % max(machine.shared_stride, 1)
             message = f"load of shared memory at byte {address}, whose asynchronous copy has not been waited for"
             raise machine.fault_at(UninitialisedRead, message, site, int(owners[place]))
+        if not write:
+            machine.bulk.read(pieces, self.piece, owners - machine.first_lane, site)
         if self.shadow is None:
             return
         machine.clock_ticks += 1

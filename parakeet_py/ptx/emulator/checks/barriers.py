@@ -70,6 +70,7 @@ class Barriers:
         barrier[slots if slots is not None else slice(None)] = machine.clock_ticks
         order.barrier = barrier
         machine.order = order
+        machine.bulk.meet(slots)
 
     def arrive(
         self,

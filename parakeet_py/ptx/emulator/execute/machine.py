@@ -25,6 +25,7 @@ from parakeet_py.ptx.emulator.execute.special_registers import TABLES
 from parakeet_py.ptx.emulator.front.kinds import DTYPES, Array
 from parakeet_py.ptx.emulator.front.sites import Site
 from parakeet_py.ptx.emulator.memory.access import Access
+from parakeet_py.ptx.emulator.memory.bulk_copies import BulkCopies
 
 if TYPE_CHECKING:
     from parakeet_py.ptx.emulator.translate.program import Program
@@ -100,6 +101,7 @@ class Machine(Scheduler):
         access = Access(self)
         operations = Operations(self, access)
         self.barriers = Barriers(self)
+        self.bulk = BulkCopies(self)
         self.load_global, self.store_global = access.load_global, access.store_global
         self.load_shared, self.store_shared = access.load_shared, access.store_shared
         self.load_local, self.store_local = access.load_local, access.store_local
@@ -142,6 +144,7 @@ class Machine(Scheduler):
         self.block_numbers = np.zeros(0, dtype=np.int64)
         self.reset()
         self.barriers.reset()
+        self.bulk.reset()
         self.shared_memory: Array = np.zeros(0, dtype=np.uint8)
         self.local_size = 0
         self.local_memory: Array = np.zeros(0, dtype=np.uint8)
@@ -199,6 +202,11 @@ class Machine(Scheduler):
         """All threads in flight have passed a barrier."""
         if self._shared_check is not None:
             self._shared_check.all_passed()
+
+    def written_shared(self, bytes_: Array) -> None:
+        """Bytes of the shared memory of all blocks have been written, by no thread."""
+        if self._shared_check is not None:
+            self._shared_check.written_by_copy(bytes_)
 
     def begin_copies(self, lanes: Lanes, target: Array, size: int) -> None:
         """Asynchronous copies to shared memory have been issued."""

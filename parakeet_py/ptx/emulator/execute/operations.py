@@ -136,7 +136,7 @@ class Operations:
         if (warp.present(lanes) != np.uint32(0xFFFFFFFF)).any():
             raise self.machine.fault(WarpError, "not all 32 lanes of the warp take part", site, lanes, 0)
         each = np.arange(0, lanes.n, 32)
-        member = lanes.warps()[each] % 4
+        member = lanes.index[each] % self.machine.slot_lanes // 32 % 4
 
         def read(descriptor: Array, first: Array, count: int, turned: bool) -> Array:
             """A factor of each warp as float64: so many rows or columns from the first one on, by depth."""
@@ -148,6 +148,8 @@ class Operations:
                 four = self.machine.load_shared(lanes, taken, "u4", 4, site, None)
                 assert isinstance(four, tuple)
                 loaded.append(np.stack(four, 1).reshape(len(each), 32, 4))
+            for warp_number, of_warp in zip(lanes.warps()[each].tolist(), places, strict=True):
+                self.machine.bulk.reading(warp_number, of_warp)
             return group_matrix.matrix(np.concatenate(loaded, 1), turned)
 
         a = read(left, 16 * member, 16, left_turned)

@@ -79,7 +79,15 @@ class Address:
     offset: int
 
 
-Operand = Register | Special | Immediate | Symbol | Sink | Not | Vector | Pair | Address
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """`[map, {x, y}]`: a place in the array of a tensor map."""
+
+    address: Address
+    at: Vector
+
+
+Operand = Register | Special | Immediate | Symbol | Sink | Not | Vector | Pair | Address | Coordinates
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from parakeet_py.ptx.emulator.front.declarations import read_prototype, read_var
 from parakeet_py.ptx.emulator.front.ir import (
     Address,
     Call,
+    Coordinates,
     Function,
     Guard,
     Immediate,
@@ -306,7 +307,7 @@ class BodyReader:
             return Symbol(found.name, sign * integer_of(stream.take()))
         return found
 
-    def _address(self) -> Address:
+    def _address(self) -> Address | Coordinates:
         stream = self.stream
         stream.expect("[")
         base: Register | Symbol | Immediate | Special
@@ -325,7 +326,11 @@ class BodyReader:
             if stream.accept("-"):
                 sign = -sign
             offset += sign * integer_of(stream.take())
-        if stream.text == ",":
-            raise stream.unsupported("an address with coordinates")
+        if stream.accept(","):
+            at = self._operand()
+            if not isinstance(at, Vector):
+                raise stream.error("coordinates in braces were expected")
+            stream.expect("]")
+            return Coordinates(Address(base, offset), at)
         stream.expect("]")
         return Address(base, offset)

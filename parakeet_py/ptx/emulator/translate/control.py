@@ -166,9 +166,9 @@ def _barrier(c: Emitter) -> None:
 
 @emits("membar", "fence")
 def _fence(c: Emitter) -> None:
-    if c.take("proxy"):  # between ways of one thread to memory: it orders no threads
+    if c.take("proxy") or c.take("mbarrier_init"):  # between ways of one thread to memory: it orders no threads
         c.modifiers.clear()
-        c.effect("M.activemask(L)")
+        c.effect("M.bulk.fence(L)")
         return
     c.take_any(("acq_rel", "sc", "acquire", "release"))
     c.take_any(("cta", "gl", "sys", "gpu", "cluster"))

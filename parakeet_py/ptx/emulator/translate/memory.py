@@ -1,4 +1,4 @@
-"""Translation of loads, stores, atomics and copies.
+"""Translation of loads, stores and atomics.
 
 An access becomes one call of the machine, which finds the memory, checks bounds and alignment, watches for races and
 counts bytes. Qualifiers of order and scope matter only to the race checks; cache hints matter to nothing. Parameters
@@ -198,42 +198,3 @@ def _atomic(c: Emitter) -> None:
         c.effect(f"{call}{access.site(c)}, {c.mask()}, False)")
     if access.acquire:
         c.effect("M.note_acquire(L)")
-
-
-@emits("cp")
-def _copy(c: Emitter) -> None:
-    """cp.async from global to shared memory, and the commits and waits that end it."""
-    if not c.take("async"):
-        raise c.unsupported(c.instruction.name)
-    if c.take("commit_group"):
-        c.effect("M.commit_copies(L)")
-        return
-    if c.take("wait_all"):
-        c.effect("M.await_copies(L, None)")
-        return
-    if c.take("wait_group"):
-        left = c.operands[0]
-        if not isinstance(left, Immediate):
-            raise c.invalid("the number of groups is not a constant")
-        c.effect(f"M.await_copies(L, {left.value})")
-        return
-    if not (c.take("ca") or c.take("cg")):
-        raise c.unsupported(c.instruction.name)
-    shared = c.take("shared") or c.take("shared::cta")
-    if not shared or not c.take("global"):
-        raise c.unsupported(c.instruction.name)
-    for modifier in tuple(c.modifiers):
-        if modifier.startswith("L2::"):
-            c.modifiers.remove(modifier)
-    size = c.operands[2]
-    if not isinstance(size, Immediate) or size.value not in (4, 8, 16):
-        raise c.unsupported("this size of cp.async")
-    given = "None"
-    if len(c.operands) > 3:
-        if isinstance(c.operands[3], Register) and c.operands[3].type == "pred":
-            zero, full = c.constants.number(0, "u4"), c.constants.number(size.value, "u4")
-            given = f"where({c.source(3, 'p')}, {zero}, {full})"
-        else:
-            given = c.source(3, "u4")
-    target, source = address_of(c, c.operands[0]), address_of(c, c.operands[1])
-    c.effect(f"M.copy_async(L, {target}, {source}, {size.value}, {given}, {c.site()})")

@@ -17,13 +17,14 @@ import numpy as np
 
 from parakeet_py.ptx.emulator.arithmetic import approximate, convert, floats, fused, half_floats, integers, rounding
 from parakeet_py.ptx.emulator.checks.errors import LaunchError, UnsupportedPtx
-from parakeet_py.ptx.emulator.front.ir import Address, Function, Operand, Symbol, Variable, Vector
+from parakeet_py.ptx.emulator.front.ir import Address, Coordinates, Function, Operand, Symbol, Variable, Vector
 from parakeet_py.ptx.emulator.front.kinds import DTYPES, KIND_OF_TYPE, size_of
 from parakeet_py.ptx.emulator.front.parser import parse
 from parakeet_py.ptx.emulator.memory.device_memory import LOCAL, PARAM, SHARED
 from parakeet_py.ptx.emulator.translate import (
     control,
     control_flow,
+    copies,
     float,
     formulas,
     integer,
@@ -35,7 +36,7 @@ from parakeet_py.ptx.emulator.translate import (
 from parakeet_py.ptx.emulator.translate.assemble import BlockText, FunctionAssembler, function_blocks
 from parakeet_py.ptx.emulator.translate.emitter import Constants, Emitter
 
-_EMITTER_MODULES = (control, float, formulas, integer, memory, move, warp)
+_EMITTER_MODULES = (control, copies, float, formulas, integer, memory, move, warp)
 _KEPT = 256
 _programs: OrderedDict[str, Program] = OrderedDict()
 _programs_lock = threading.Lock()
@@ -248,6 +249,8 @@ def _symbols(function: Function) -> Iterator[str]:
         match operand:
             case Symbol(name) | Address(base=Symbol(name)):
                 yield name
+            case Coordinates(address):
+                yield from of(address)
             case Vector(items):
                 for item in items:
                     yield from of(item)

@@ -128,8 +128,14 @@ def _group_matrix(c: Emitter) -> None:
     what = c.take_any(("fence", "commit_group", "wait_group", "mma_async"))
     if not what or not c.take("sync") or not c.take("aligned"):
         raise c.unsupported(c.instruction.name)
+    if what == "wait_group":
+        left = c.operands[0]
+        if not isinstance(left, Immediate):
+            raise c.invalid("the number of groups is not a constant")
+        c.effect(f"M.bulk.wait(L, {left.value})")
+        return
     if what != "mma_async":
-        c.effect("M.activemask(L)")
+        c.effect("M.bulk.commit(L)" if what == "commit_group" else "M.activemask(L)")
         return
     shape, types = c.modifiers[:1], c.modifiers[1:]
     if len(shape) != 1 or types != ["f32", "f16", "f16"] or len(c.operands) != 8:
