@@ -240,12 +240,12 @@ class _Tile:
     def _multiply_boxes(self, top: Operand, start: Operand, sums: tuple[Cell, ...]) -> None:
         """Add the product to sums; the matrices come by bulk copies."""
         lo, product = self.lo, self.product
-        factors = [
+        left, right = (
             imp.WarpFactor(factor.array, (ZERO, place) if factor.depth_first else (place, ZERO), factor.along)
             for factor, place in ((product.left, top), (product.right, start))
-        ]
+        )
         slices = lo.ceil_div(product.depth, Const(BOX_DEPTH, INT64))
-        lo.emit(imp.BulkProduct(sums, *factors, slices))
+        lo.emit(imp.BulkProduct(sums, left, right, slices))
 
     def _multiply_slices(
         self,
