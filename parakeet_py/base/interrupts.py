@@ -1,9 +1,9 @@
 """Exceptions that come from outside while the compiler works: those of signal handlers, and asynchronous ones.
 
 A handler in Python runs between any two instructions, so its exception would unwind the compiler anywhere, and what
-catches exceptions there would take it for one of its own. In a `held` block handlers run when they always do, but what
-they raise is kept: `poll`, which the compiler calls between its steps, unwinds it where nothing is half done, and the
-exception is raised at the end of the block, whatever has become of the compiler in the meantime.
+catches exceptions there would take it for one of its own. In a `deferring` block, handlers run when they always do, but
+what they raise is kept: `poll`, which the compiler calls between its steps, unwinds it where nothing is half done, and
+the exception is raised at the end of the block, whatever has become of the compiler in the meantime.
 
 What another thread sets (`PyThreadState_SetAsyncExc`) cannot be kept; `came_from_outside` distinguishes such an
 exception from an error of the compiler by its origin: the instruction it came from is none that raises.
@@ -26,7 +26,7 @@ from typing import Any
 from parakeet_py.base import compiler_thread
 from parakeet_py.base.lazy_modules import loading
 
-__all__ = ["Interrupted", "OutOfTime", "came_from_outside", "deadline", "held", "poll"]
+__all__ = ["Interrupted", "OutOfTime", "came_from_outside", "deadline", "deferring", "poll"]
 
 _signal: Any = importlib.import_module("_signal")  # `signal` catches ValueErrors in Python, those of handlers too
 _pending: list[BaseException] = []  # what handlers have raised in the open block
@@ -39,7 +39,7 @@ _WITHOUT_ARGUMENTS = (StopIteration, GeneratorExit, MemoryError)  # that functio
 
 
 class Interrupted(BaseException):
-    """Unwinds the compiler; the exception that it stands for, if any, is raised at the end of the `held` block."""
+    """Unwinds the compiler; the exception that it stands for, if any, is raised at the end of the `deferring` block."""
 
 
 class OutOfTime(BaseException):
@@ -62,7 +62,7 @@ class _Handler:
             _pending.append(error)
 
 
-class _Held:
+class _Deferring:
     """A block that keeps what handlers raise. (A generator could not raise a StopIteration of theirs.)"""
 
     def __init__(self) -> None:
@@ -94,9 +94,9 @@ class _Held:
             raise raised[0] from None
 
 
-def held() -> _Held:
+def deferring() -> _Deferring:
     """Keep what handlers of signals raise until the end of this block, and raise it there."""
-    return _Held()
+    return _Deferring()
 
 
 def _replace_handlers(ours: dict[int, _Handler]) -> None:
@@ -156,8 +156,8 @@ def poll(ahead: float = 0.0) -> None:
 
 
 def came_from_outside(error: BaseException) -> bool:
-    """Did a handler raise an exception outside of `held`, or did it arise at an instruction that raises none itself, as
-    asynchronous ones do?"""
+    """Did a handler raise an exception outside of `deferring`, or did it arise at an instruction that raises none
+    itself, as asynchronous ones do?"""
     codes, last = [], error.__traceback__
     while last is not None:
         codes.append(last.tb_frame.f_code)

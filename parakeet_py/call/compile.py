@@ -99,7 +99,7 @@ CHECKED_LEVEL = 0  # of LLVM's optimization: checked code need not be fast, but 
 
 
 def specialize_call(
-    template: ssa.Function,
+    untyped: ssa.Function,
     function: FunctionType,
     args: Sequence[Any],
     knowledge: Knowledge,
@@ -114,7 +114,7 @@ def specialize_call(
         signature = call_signature(function, args, knowledge)
         facts = knowledge.about(signature)
         observed = knowledge.observed.get(signature.params, {})
-        walk = Specializer(template, function, signature, facts, observed, extended, strict, guess, continued, polls)
+        walk = Specializer(untyped, function, signature, facts, observed, extended, strict, guess, continued, polls)
         try:
             made = walk.specialize()
         except Restart as restart:
@@ -123,7 +123,7 @@ def specialize_call(
             if not knowledge.add(signature, wanted):
                 raise walk.missing(restart.what) from None
             for fact in wanted:
-                _check_known(fact, restart.what, function, args, template)
+                _check_known(fact, restart.what, function, args, untyped)
         except (UnsupportedError, NeedObservation) as error:
             knowledge.add(signature, walk.facts.learned)
             retreat = _retreat(error, walk, args)
@@ -144,12 +144,12 @@ def _instead(fact: Fact, signature: Signature, args: Sequence[Any]) -> Fact:
     return fact
 
 
-def _check_known(fact: Fact, what: str, function: FunctionType, args: Sequence[Any], template: ssa.Function) -> None:
+def _check_known(fact: Fact, what: str, function: FunctionType, args: Sequence[Any], untyped: ssa.Function) -> None:
     """Refuse a call one of whose arguments has to be known, but is of a type that no signature has by value."""
     if isinstance(fact, KnownValue):
         value = args[fact.place] if isinstance(fact.place, int) else read_source(function, fact.place, args)
         if not can_be_static(value):
-            raise UnsupportedError(what, template.filename)
+            raise UnsupportedError(what, untyped.filename)
 
 
 def _retreat(error: UnsupportedError | NeedObservation, walk: Specializer, args: Sequence[Any]) -> list[Fact]:
@@ -247,7 +247,7 @@ def compile_call(
         lost = checks_of_no_return(made)
         if lost and not made.specialization.assigns:
             place, what = lost[0]
-            raise UnsupportedError.at(made.template, place, f"{what}, where Python could not take the call over")
+            raise UnsupportedError.at(made.untyped, place, f"{what}, where Python could not take the call over")
         return made
     if continued:  # a call is either begun again or continued, whichever check fails
         if begun_again is None or begun_again.signature != made.signature:  # more is known by now
@@ -292,12 +292,12 @@ def _compiled(
 ) -> Compiled:
     """The same, where Python goes on if checks at the places `continued` fail."""
     clock = Clock(times)
-    template = to_ssa_cached(function)
+    untyped = to_ssa_cached(function)
     clock.done("frontend")
     token = exact.set(config.exact)
     polls = not alone and config.on_cpu and not why_portable()
     try:
-        specialization = specialize_call(template, function, args, knowledge, config.strict, guess, continued, polls)
+        specialization = specialize_call(untyped, function, args, knowledge, config.strict, guess, continued, polls)
     finally:
         exact.reset(token)
     signature = specialization.signature
@@ -314,12 +314,12 @@ def _compiled(
         if any(code not in early for code in codes):
             raise specialization.guessed[0]
     clock.done("lower")
-    made = Compiled(function, template, signature, specialization, typed, lowered, config, passes, times)
+    made = Compiled(function, untyped, signature, specialization, typed, lowered, config, passes, times)
     lost = site_of_no_return(made)
     if lost is not None:
-        raise UnsupportedError.at(template, lost.key[-2], f"{lost.reason}, where Python could not take the call over")
+        raise UnsupportedError.at(untyped, lost.key[-2], f"{lost.reason}, where Python could not take the call over")
     if specialization.assigns and not set(range(1, len(lowered.failures))) <= set(rerun_statuses(made)):
-        raise UnsupportedError("exceptions after an assignment to an attribute", template.filename)
+        raise UnsupportedError("exceptions after an assignment to an attribute", untyped.filename)
     return made
 
 
@@ -399,7 +399,7 @@ def generate_llvm(
 
     config = compiled.config
     checked = config.checked if checked is None else checked
-    located = Locations(compiled.template.filename, "FullDebug") if config.perf == "gdb" else None
+    located = Locations(compiled.untyped.filename, "FullDebug") if config.perf == "gdb" else None
     code = generate(
         compiled.imp,
         compiler.host(),
@@ -442,7 +442,7 @@ def clocks_of(compiled: Compiled) -> tuple[int, int, int] | None:
         compiled.clocked = array("q", bytes(8 * WORDS_OF_KERNEL * len(compiled.imp.timed)))
     clock = c_symbols.resolve("clock_gettime")
     if clock is None:
-        raise UnsupportedError("kernels are timed by clock_gettime, which is not here", compiled.template.filename)
+        raise UnsupportedError("kernels are timed by clock_gettime, which is not here", compiled.untyped.filename)
     own = getattr(time, "CLOCK_THREAD_CPUTIME_ID", 1) if compiled.config.thread_count == 1 else 1
     which = own if own != 1 else getattr(time, "CLOCK_MONOTONIC", 1)
     return clock, which, compiled.clocked.buffer_info()[0]
@@ -477,24 +477,24 @@ def make_native(compiled: Compiled, checked: bool = False, limits: Mapping[int, 
     result = compiled.specialization.result
     failures = failures_of(compiled)
     if checked:
-        sites = (*code.sites, Site("results", _place_of_results(compiled.template)))  # gates take the last one
+        sites = (*code.sites, Site("results", _place_of_results(compiled.untyped)))  # gates take the last one
         failures = (*failures, *(_unsafe(compiled, site) for site in sites))
     return Native(object_bytes, compiled.signature, result, failures, code.symbols, compiled.passes.guarded, quick)
 
 
-def _place_of_results(template: ssa.Function) -> ssa.Pos:
+def _place_of_results(untyped: ssa.Function) -> ssa.Pos:
     """Where a function makes its last value; where it begins, if it makes none."""
-    places = [let.pos for let in template.statements()]
-    return places[-1] if places else ssa.Pos(template.first_line, 0, template.first_line, 0)
+    places = [let.pos for let in untyped.statements()]
+    return places[-1] if places else ssa.Pos(untyped.first_line, 0, untyped.first_line, 0)
 
 
 def _unsafe(compiled: Compiled, site: Site) -> FailureText:
     """What a failed check of checked machine code raises."""
-    template = compiled.template
-    place, trace = template.filename, entries(site.pos)
+    untyped = compiled.untyped
+    place, trace = untyped.filename, entries(site.pos)
     if site.pos is not None:
-        place = source_excerpt(template, site.pos)
-    if trace and trace[-1].filename != template.filename:
+        place = source_excerpt(untyped, site.pos)
+    if trace and trace[-1].filename != untyped.filename:
         place = ", called by ".join(f"{one.filename}:{one.line}" for one in reversed(trace))
     message = f"{site.operation}: {{0}}: {place.replace('{', '{{').replace('}', '}}')}"
     return FailureText(name_of_exception(MemorySafetyError) or "", message, FAULT, place, trace)
@@ -520,7 +520,7 @@ def failures_of(compiled: Compiled) -> tuple[FailureText, ...]:
             site.failure.exception,
             site.failure.message,
             formats.get(code, ""),
-            source_excerpt(compiled.template, site.pos) if site.failure.exception == "Deoptimize" else "",
+            source_excerpt(compiled.untyped, site.pos) if site.failure.exception == "Deoptimize" else "",
             entries(site.pos),
         )
         for code, site in enumerate(compiled.imp.failures)

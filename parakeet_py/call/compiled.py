@@ -30,7 +30,7 @@ class Compiled:
     """One specialization and what every stage made of it."""
 
     function: FunctionType
-    template: ssa.Function
+    untyped: ssa.Function
     call_signature: Signature
     specialization: Specialization
     typed: ir.Function

@@ -34,7 +34,7 @@ from parakeet_py.base.frames import tracing
 from parakeet_py.base.frames.hidden_frames import HIDES, hidden
 from parakeet_py.base.frames.tracebacks import shown, user_level
 from parakeet_py.base.gc_pause import put_off
-from parakeet_py.base.interrupts import came_from_outside, held
+from parakeet_py.base.interrupts import came_from_outside, deferring
 from parakeet_py.call.dispatch.background import is_busy
 from parakeet_py.call.dispatch.compiling import Compiling
 from parakeet_py.call.dispatch.error_states import ErrorStates
@@ -303,7 +303,7 @@ class Dispatcher(Compiling):
             return self.rent(normal)
         if pays and is_busy() and self.goes_on(normal):
             return self.rent(normal)
-        with self.lock, held():
+        with self.lock, deferring():
             try:
                 signature = self.signature(normal)
                 decision = decide(self, Call(normal, signature, tried, log))
@@ -459,7 +459,7 @@ class Dispatcher(Compiling):
         """Compile a call in positional form, and let calls like it run the code; nothing if there is some."""
         from parakeet_py.typed_ir.specialize.restarts import NeedObservation
 
-        with self.lock, held():
+        with self.lock, deferring():
             signature = self.signature(normal)
             known = self.last_gate(signature)
             try:

@@ -38,7 +38,7 @@ from parakeet_py.imp.schedule.effects import (
 from parakeet_py.llvm.runtime.call_context import OPAQUE_AGAIN, OPAQUE_REST
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
 from parakeet_py.signature.attribute_sources import store_field
-from parakeet_py.signature.object_assembly import ContainerT, Template, assembler
+from parakeet_py.signature.object_assembly import ContainerT, Recipe, assembler
 from parakeet_py.signature.results import Leaving, array_of_numpy, assemble
 from parakeet_py.signature.specs import ArraySpec, Signature, Source, leaf_values, leaves, stand_in
 from parakeet_py.typed_ir.passes.checks.equal_extents import GENERAL
@@ -405,15 +405,15 @@ def _form(array: Any) -> tuple[Any, ...]:
     return (array.shape, array.strides, array.dtype) if type(array) is np.ndarray else ()
 
 
-def lists_in(templates: Sequence[Template], values: Iterable[Any]) -> list[Any]:
+def lists_in(recipes: Sequence[Recipe], values: Iterable[Any]) -> list[Any]:
     """The lists and dicts among values whose contents compiled code knows, to see whether they are changed."""
     found: list[Any] = []
-    for template, value in zip(templates, values, strict=True):
-        if isinstance(template, ContainerT):
+    for recipe, value in zip(recipes, values, strict=True):
+        if isinstance(recipe, ContainerT):
             if type(value) in (list, dict):
                 found.append(value)
-            if template.kind in ("tuple", "list", "dict"):
-                found += lists_in(template.items, value.values() if template.kind == "dict" else value)
+            if recipe.kind in ("tuple", "list", "dict"):
+                found += lists_in(recipe.items, value.values() if recipe.kind == "dict" else value)
     return found
 
 
@@ -458,9 +458,9 @@ def _resumed(
 
     frame = site.frames[depth]
     python = function if frame.function is None else held[frame.function]
-    template = next(itertools.islice(nested_functions(to_ssa_cached(python)), frame.nested, None))
+    untyped = next(itertools.islice(nested_functions(to_ssa_cached(python)), frame.nested, None))
     way: list[Let] = []
-    blocks: tuple[Block, ...] = (template.body,)
+    blocks: tuple[Block, ...] = (untyped.body,)
     for block, place in frame.way:
         way.append(blocks[block].statements[place])
         blocks = blocks_of(way[-1].op)
@@ -469,4 +469,4 @@ def _resumed(
     elif site.again:
         pending = None
     items = assembler(frame.items, len(held))(*held)
-    return resume(template, python, tuple(way), [held[number] for number in frame.values], pending, items)
+    return resume(untyped, python, tuple(way), [held[number] for number in frame.values], pending, items)

@@ -34,7 +34,7 @@ from parakeet_py.llvm.codegen.arrays import slots_in
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
 from parakeet_py.llvm.runtime.object_layout import Flags, Layout
 from parakeet_py.llvm.runtime.watched_lists import WatchedLists
-from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template, expression
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, Recipe, StaticT, expression
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ObjectSpec, RecordsSpec, ScalarSpec, Spec, TupleSpec
 from parakeet_py.typed_ir.specialize.observed import ANY, observed_spec
 from parakeet_py.typed_ir.specialize.opaque.result_leaves import result_types
@@ -153,12 +153,12 @@ class _Writer:
         self.take()
         if self.plan.late or (self.plan.evaluated and not self.plan.safe):
             self.put("state.safe = False")
-        operands = [self.operand(template) for template in self.plan.site.operands]
+        operands = [self.operand(recipe) for recipe in self.plan.site.operands]
         call = operation_text(self.plan.site.operation, operands, self.plan.site.keywords, self.names)
         if self.plan.lists:
-            self.names |= {"templates": self.plan.site.operands, "lists_in": lists_in, "contents": contents}
+            self.names |= {"recipes": self.plan.site.operands, "lists_in": lists_in, "contents": contents}
             self.put(f"state.operands = ({', '.join(operands)},)")
-            self.put("lists = lists_in(templates, state.operands)")
+            self.put("lists = lists_in(recipes, state.operands)")
             self.put("before = [*map(contents, lists)]")
         if self.plan.site.arrays:
             if not self.plan.lists:
@@ -218,18 +218,18 @@ class _Writer:
             self.put("if state.watched.have_changed():", depth)
             self.put("state.changed = True", depth + 1)
 
-    def operand(self, template: Template) -> str:
+    def operand(self, recipe: Recipe) -> str:
         """The name of an operand, which has been put together."""
-        match template:
+        match recipe:
             case LeafT(position):
                 return f"x{position}"
             case StaticT(value):
                 return self.static(value)
             case ContainerT():
                 made = f"operand{len(self.lines)}"
-                self.put(f"{made} = {expression(template, self.names)}")
+                self.put(f"{made} = {expression(recipe, self.names)}")
                 return made
-        raise AssertionError(template)
+        raise AssertionError(recipe)
 
     def take(self) -> None:
         """Read the operands."""

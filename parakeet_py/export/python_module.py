@@ -16,7 +16,7 @@ import numpy as np
 from parakeet_py.base.types import DTYPES
 from parakeet_py.export.errors import ExportError, told_of
 from parakeet_py.export.interface import ExportedSignature, Specialized
-from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, StaticT, Template
+from parakeet_py.signature.object_assembly import Assembled, ContainerT, LeafT, Recipe, StaticT
 from parakeet_py.signature.positional import VARARGS, VARKEYWORDS, keyword_only, parameter_names
 from parakeet_py.signature.results import (
     Result,
@@ -200,8 +200,8 @@ def _tree(tree: Result) -> str:
             return f'("rows", {_tree(items)}, {ends.index})'
         case ResultTuple(items, kind, None):
             return f'("{kind}", ({"".join(_tree(one) + ", " for one in items)}))'
-        case ResultTuple(items, _, Assembled(template)):
-            return _template(template, [_tree(one) for one in items])
+        case ResultTuple(items, _, Assembled(recipe)):
+            return _recipe(recipe, [_tree(one) for one in items])
     raise ExportError("its result is an object of a class, which a library does not know: return what it holds")
 
 
@@ -212,16 +212,16 @@ def _known(value: object) -> str:
         raise ExportError(f"its result holds what is known when it is compiled: {error}") from None
 
 
-def _template(template: Template, leaves: Sequence[str]) -> str:
-    match template:
+def _recipe(recipe: Recipe, leaves: Sequence[str]) -> str:
+    match recipe:
         case LeafT(position):
             return leaves[position]
         case StaticT(value):
             return f'("value", {_known(value)})'
         case ContainerT("tuple" | "list" as kind, items):
-            return f'("{kind}", ({_templates(items, leaves)}))'
+            return f'("{kind}", ({_recipes(items, leaves)}))'
         case ContainerT("dict", items, keys):
-            return f'("dict", {_known(tuple(keys))}, ({_templates(items, leaves)}))'
+            return f'("dict", {_known(tuple(keys))}, ({_recipes(items, leaves)}))'
         case ContainerT("zipped", items, (kind,)) if kind in (tuple, list):
             return _made(f"{kind.__name__}s_of", items, leaves)
         case ContainerT("list_of" | "items_of" | "dict_of" | "set_of" as kind, items):
@@ -229,12 +229,12 @@ def _template(template: Template, leaves: Sequence[str]) -> str:
         case ContainerT(kind):
             what = kind.replace("_", " ")
             raise ExportError(f"a part of its result is made by Python ({what}): return arrays, numbers, tuples, lists")
-    raise AssertionError(template)
+    raise AssertionError(recipe)
 
 
-def _templates(items: Sequence[Template], leaves: Sequence[str]) -> str:
-    return "".join(f"{_template(one, leaves)}, " for one in items)
+def _recipes(items: Sequence[Recipe], leaves: Sequence[str]) -> str:
+    return "".join(f"{_recipe(one, leaves)}, " for one in items)
 
 
-def _made(kind: str, items: Sequence[Template], leaves: Sequence[str]) -> str:
-    return f'("made", {kind!r}, ({_templates(items, leaves)}))'
+def _made(kind: str, items: Sequence[Recipe], leaves: Sequence[str]) -> str:
+    return f'("made", {kind!r}, ({_recipes(items, leaves)}))'

@@ -1,7 +1,7 @@
-"""What is put together from values: templates of tuples, lists, dicts and all that Python code makes of leaves.
+"""What is put together from values: recipes of tuples, lists, dicts and all that Python code makes of leaves.
 
 Leaves are what a typed function has at run time: numbers, arrays, Python objects. Everything around them is known when
-the function is compiled. Templates become Python expressions of the leaves: for operations that are handed back
+the function is compiled. Recipes become Python expressions of the leaves: for operations that are handed back
 (`typed_ir.opaque`), and for results that are more than tuples and lists of leaves (`Assembled`).
 """
 
@@ -45,11 +45,11 @@ class ContainerT:
     """
 
     kind: str
-    items: tuple[Template, ...]
+    items: tuple[Recipe, ...]
     keys: tuple[Any, ...] = ()
 
 
-Template = LeafT | StaticT | ContainerT
+Recipe = LeafT | StaticT | ContainerT
 
 
 def first_of(object_: object, memory: object) -> object:
@@ -131,15 +131,15 @@ _MADE_BY: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def expression(template: Template, names: dict[str, Any]) -> str:
-    """Python text for the object of a template, of leaves x0, x1, ...; what else it takes is put into `names`."""
+def expression(recipe: Recipe, names: dict[str, Any]) -> str:
+    """Python text for the object of a recipe, of leaves x0, x1, ...; what else it takes is put into `names`."""
 
     def named(value: Any) -> str:
         name = f"made{len(names)}"
         names[name] = value
         return name
 
-    match template:
+    match recipe:
         case LeafT(position):
             return f"x{position}"
         case StaticT(value):
@@ -174,13 +174,13 @@ def expression(template: Template, names: dict[str, Any]) -> str:
                 case "function":
                     return f"{named(partial(_function, *keys))}({given})"
             return f"{named(_MADE_BY[kind])}({given})"
-    raise AssertionError(template)
+    raise AssertionError(recipe)
 
 
-def assembler(templates: Sequence[Template], leaves: int) -> Callable[..., tuple[Any, ...]]:
-    """A function of so many leaves that makes the objects of templates."""
+def assembler(recipes: Sequence[Recipe], leaves: int) -> Callable[..., tuple[Any, ...]]:
+    """A function of so many leaves that makes the objects of recipes."""
     names: dict[str, Any] = {}
-    return _function_of(leaves, "(" + "".join(expression(one, names) + ", " for one in templates) + ")", names)
+    return _function_of(leaves, "(" + "".join(expression(one, names) + ", " for one in recipes) + ")", names)
 
 
 def _function_of(leaves: int, text: str, names: dict[str, Any]) -> Callable[..., Any]:
@@ -191,29 +191,29 @@ def _function_of(leaves: int, text: str, names: dict[str, Any]) -> Callable[...,
 
 @record
 class Assembled:
-    """Called with leaves: what the template makes of them."""
+    """Called with leaves: what the recipe makes of them."""
 
-    template: Template
+    recipe: Recipe
 
     def __call__(self, *leaves: Any) -> Any:
         return self.function(len(leaves))(*leaves)
 
     def function(self, leaves: int) -> Callable[..., Any]:
-        """The same for so many leaves, as a function made for this template."""
+        """The same for so many leaves, as a function made for this recipe."""
         names: dict[str, Any] = {}
-        return _function_of(leaves, expression(self.template, names), names)
+        return _function_of(leaves, expression(self.recipe, names), names)
 
     @property
     def looked_at(self) -> frozenset[int]:
         """The leaves whose elements are asked for; the others are only passed on."""
-        return frozenset(_looked_at(self.template, False))
+        return frozenset(_looked_at(self.recipe, False))
 
 
 _PASSING_ON = ("tuple", "list", "named", "dict", "readonly")
 
 
-def _looked_at(template: Template, inside: bool) -> Iterator[int]:
-    match template:
+def _looked_at(recipe: Recipe, inside: bool) -> Iterator[int]:
+    match recipe:
         case LeafT(position) if inside:
             yield position
         case ContainerT(kind, items):

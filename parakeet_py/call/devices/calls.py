@@ -83,9 +83,9 @@ def without_procedures(compiled: Compiled) -> Compiled:
     """
     compiled = for_devices(compiled)
     if compiled.specialization.calls_numba:
-        raise UnsupportedError(OF_NUMBA, compiled.template.filename)
+        raise UnsupportedError(OF_NUMBA, compiled.untyped.filename)
     if compiled.typed.procedures:
-        raise UnsupportedError(RECURSIVE, compiled.template.filename)
+        raise UnsupportedError(RECURSIVE, compiled.untyped.filename)
     return compiled
 
 

@@ -14,7 +14,7 @@ from parakeet_py.base.debug_log import log, shows_info
 from parakeet_py.base.errors import NoSourceError, NotObservedError, UnsupportedError
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.gc_pause import put_off
-from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, held
+from parakeet_py.base.interrupts import OutOfTime, came_from_outside, deadline, deferring
 from parakeet_py.base.lazy_modules import loading, loads
 from parakeet_py.call import specialization_cache
 from parakeet_py.call.dispatch import tiers
@@ -333,7 +333,7 @@ class Compiling(Specializations):
             if team is not None:
                 with residents_of(own, normal, team):
                     return self.compiled_for_normal(normal, extents, self.signature(normal))
-        with self.lock, held():
+        with self.lock, deferring():
             if signature is None:
                 signature = self.signature(normal)
             found = self.kept(signature, extents)
@@ -363,7 +363,7 @@ class Compiling(Specializations):
             return found
         from parakeet_py.call.compile import for_devices
 
-        with held():
+        with deferring():
             try:
                 return for_devices(found or self.compiled_for_normal(normal, signature=signature))
             except (UnsupportedError, NoSourceError):

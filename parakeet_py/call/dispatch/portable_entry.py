@@ -112,7 +112,7 @@ class PortableLoaded(Loaded):
         if made.opaque_sites or made.guessed or made.assigns or objects or dispatcher.checked:
             what = "objects of Python" if objects or made.assigns else "operations handed back to Python"
             text = f"{compiled.function.__qualname__} has {what}, for which compiled code has to know their layout"
-            raise UnsupportedError(text, compiled.template.filename)
+            raise UnsupportedError(text, compiled.untyped.filename)
         start = time.perf_counter()
         self.function, self.state, self.from_disk, self.times = compiled.function, None, False, compiled.times
         self.give_up = lambda reason: None

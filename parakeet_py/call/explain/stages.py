@@ -28,7 +28,7 @@ def _untyped(compiled: Compiled) -> Iterable[Line]:
     from parakeet_py.frontend.print import lines_of
     from parakeet_py.typed_ir.places import place
 
-    function = compiled.template
+    function = compiled.untyped
     for text, pos in lines_of(function):
         yield Line(text, None if pos is None else place(function, pos, None))
 
@@ -50,7 +50,7 @@ def _llvm_text(compiled: Compiled) -> str:
     from parakeet_py.llvm.codegen.module import generate
     from parakeet_py.llvm.engine import compiler
 
-    config, locations = compiled.config, Locations(compiled.template.filename)
+    config, locations = compiled.config, Locations(compiled.untyped.filename)
     code = generate(
         compiled.imp, compiler.host(), contract=config.contract, fastmath=config.fastmath, locations=locations
     )
@@ -102,6 +102,6 @@ def ptx_stage(compiled: Compiled, architecture: str) -> Stage:
     architecture = architecture if architecture.startswith("sm_") else target.DEFAULT
     lines: list[Line] = []
     for number, kernel in enumerate(plan.kernels):
-        text = plan.llvm(architecture, number, locations=Locations(compiled.template.filename))
+        text = plan.llvm(architecture, number, locations=Locations(compiled.untyped.filename))
         lines += lines_of_assembly(target.compile_ptx(text, architecture, kernel.name))
     return made("PTX", f"kernels for {architecture}", lines)

@@ -1,4 +1,4 @@
-"""What a conversion keeps in mind: bindings, templates of nested functions, open loops and blocks being written.
+"""What a conversion keeps in mind: bindings, definitions of nested functions, open loops and blocks being written.
 
 Control flow is kept in the name environment under names no program can have, so that merges carry it as they carry any
 variable:
@@ -39,7 +39,7 @@ class Converted:
 
 
 @record(eq=False)
-class Template:
+class Definition:
     """A nested function that can be made into a closure wherever its captured `names` are known.
 
     It is converted when it is first needed, once for each set of names that may be unbound then: their flags are
@@ -60,19 +60,19 @@ class Template:
 
 @record
 class Binding:
-    """What a name stands for. With a `template`, `operand` is the closure made from it for `captured`, if any.
+    """What a name stands for. With a `definition`, `operand` is the closure made from it for `captured`, if any.
     `refusal` is why the name cannot be read any more."""
 
     operand: Operand
     flag: Operand = TRUE
-    template: Template | None = None
+    definition: Definition | None = None
     captured: Held = frozenset()
     refusal: UnsupportedError | None = None
 
     def identity(self) -> object:
         """Equal for two bindings exactly if they stand for the same value."""
-        if self.template is not None:
-            return self.template
+        if self.definition is not None:
+            return self.definition
         if isinstance(self.operand, Const):
             return (type(self.operand.value), repr(self.operand.value))
         return self.operand

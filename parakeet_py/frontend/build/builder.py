@@ -5,7 +5,7 @@ it is bound at all (`TRUE` nearly always). Assignment replaces the binding and w
 two branches in copies of the environment and joins them (merge.py).
 
 Closures. Captures are by value where Python's are by reference. The two agree as long as no captured name is bound
-again while the closure is in use, and that is checked rather than assumed: a `def` or a named lambda is a `Template`,
+again while the closure is in use, and that is checked rather than assumed: a `def` or a named lambda is a `Definition`,
 made into a closure anew when it is read after such a binding; any other value that may contain a closure is `held`
 with the operands captured, and reading it when one has changed is refused.
 """
@@ -26,9 +26,9 @@ from parakeet_py.frontend.build.bindings import (
     Arm,
     Binding,
     Converted,
+    Definition,
     Held,
     Loop,
-    Template,
     pos_of,
 )
 from parakeet_py.frontend.build.merge import Join
@@ -139,7 +139,7 @@ class Builder:
         binding = self.env[name]
         if binding.refusal:
             raise binding.refusal
-        if binding.template:
+        if binding.definition:
             return self.closure(name, node)
         operand = binding.operand
         if isinstance(operand, Var):
@@ -161,19 +161,19 @@ class Builder:
 
     # ---- closures ---------------------------------------------------------------------------------------------------
 
-    def captured_by(self, template: Template, node: ast.AST | Pos) -> Held:
-        """What each name a template captures stands for now, through other templates."""
+    def captured_by(self, definition: Definition, node: ast.AST | Pos) -> Held:
+        """What each name a definition captures stands for now, through other definitions."""
         found: dict[str, object] = {}
-        pending = [template]
+        pending = [definition]
         while pending:
             for name in pending.pop().names:
                 binding = self.env[name]
-                if binding.template is template:
-                    self.refuse_recursion(template.name, node)
+                if binding.definition is definition:
+                    self.refuse_recursion(definition.name, node)
                 if name not in found:
                     found[name] = binding.identity()
-                    if binding.template:
-                        pending.append(binding.template)
+                    if binding.definition:
+                        pending.append(binding.definition)
         return frozenset(found.items())
 
     def refuse_recursion(self, name: str, node: ast.AST | Pos) -> NoReturn:
@@ -185,23 +185,23 @@ class Builder:
         )
 
     def closure(self, name: str, node: ast.AST | Pos) -> Operand:
-        """The closure a name with a template stands for, made anew if a captured name has been bound since."""
+        """The closure a name with a definition stands for, made anew if a captured name has been bound since."""
         binding = self.env[name]
-        template = binding.template
-        assert template is not None
-        captured = self.captured_by(template, node)
+        definition = binding.definition
+        assert definition is not None
+        captured = self.captured_by(definition, node)
         if binding.operand is NOTHING or binding.captured != captured:
-            made = self.make_closure(template, node)
+            made = self.make_closure(definition, node)
             self.env[name] = binding = replace(binding, operand=made, captured=captured)
         return binding.operand
 
-    def make_closure(self, template: Template, node: ast.AST | Pos) -> Var:
-        unbound = tuple(name for name in template.names if not same(self.env[name].flag, TRUE))
-        converted = template.variant(unbound)
+    def make_closure(self, definition: Definition, node: ast.AST | Pos) -> Var:
+        unbound = tuple(name for name in definition.names if not same(self.env[name].flag, TRUE))
+        converted = definition.variant(unbound)
         flags = tuple(self.env[name].flag for name in unbound)
-        captures = (*(self.value(name, node) for name in template.names), *flags)
-        made = self.emit(MakeClosure(converted.function, captures, template.defaults), node, template.name)
-        self.held[made] = self.captured_by(template, node)
+        captures = (*(self.value(name, node) for name in definition.names), *flags)
+        made = self.emit(MakeClosure(converted.function, captures, definition.defaults), node, definition.name)
+        self.held[made] = self.captured_by(definition, node)
         self.converted[made] = frozenset({converted})
         return made
 

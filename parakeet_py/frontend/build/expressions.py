@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from parakeet_py.base.callee_effects import MAKERS, STORING_METHODS, named
-from parakeet_py.frontend.build.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Template, pos_of
+from parakeet_py.frontend.build.bindings import CARRIED, FALSE, NONE, NOTHING, TRUE, Definition, pos_of
 from parakeet_py.frontend.build.builder import Builder
 from parakeet_py.frontend.desugar.nodes import Caught, cell_of
 from parakeet_py.frontend.desugar.percent_format import as_f_string
@@ -107,10 +107,10 @@ class Expressions(Builder, ABC):
     @abstractmethod
     def nested_function(
         self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...], decorated: bool = False
-    ) -> Template: ...
+    ) -> Definition: ...
 
     @abstractmethod
-    def element_function(self, node: Comprehensions, level: int, part: str) -> Template: ...
+    def element_function(self, node: Comprehensions, level: int, part: str) -> Definition: ...
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
@@ -176,8 +176,8 @@ class Expressions(Builder, ABC):
                 self.bind(target.id, bound)
                 return bound
             case ast.Lambda():
-                template = self.nested_function(node, "<lambda>", self.defaults(node.args))
-                return self.make_closure(template, node)
+                definition = self.nested_function(node, "<lambda>", self.defaults(node.args))
+                return self.make_closure(definition, node)
             case ast.JoinedStr():
                 return self.format_string(node, hint)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
@@ -313,7 +313,7 @@ class Expressions(Builder, ABC):
             if not (name == "super" and of_method):
                 self.refuse(node, f"`{name}` cannot be accelerated: it looks at the frame of its caller")
         # The closure of a nested function is made last, as an argument may bind what it captures (`f(x := 1)`).
-        late = name is not None and name in self.env and self.env[name].template is not None
+        late = name is not None and name in self.env and self.env[name].definition is not None
         if late:
             assert name is not None
             self.check_bound(name, node.func)

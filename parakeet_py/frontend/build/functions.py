@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 
 from parakeet_py.base.errors import UnsupportedError
-from parakeet_py.frontend.build.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Template, pos_of
+from parakeet_py.frontend.build.bindings import FALSE, NOTHING, RETURN, TRUE, Binding, Converted, Definition, pos_of
 from parakeet_py.frontend.build.prune import prune
 from parakeet_py.frontend.build.statements import Statements
 from parakeet_py.frontend.desugar import cells, comprehensions, exceptions, generators, lru_cache, managers, patterns
@@ -220,7 +220,7 @@ class FunctionBuilder(Statements):
 
     def nested_function(
         self, node: ast.FunctionDef | ast.Lambda, name: str, defaults: tuple[Operand, ...], decorated: bool = False
-    ) -> Template:
+    ) -> Definition:
         scope = self.scopes.scope(node)
         captured = tuple(free for free in scope.free if free in self.env)
         recursive = name in captured
@@ -235,9 +235,9 @@ class FunctionBuilder(Statements):
             own = "<lambda>" if isinstance(node, ast.Lambda) and not recursive else name
             return builder.function(node, own, recursive)
 
-        return Template(name, captured, defaults, convert)
+        return Definition(name, captured, defaults, convert)
 
-    def element_function(self, node: Comprehension, level: int, part: str) -> Template:
+    def element_function(self, node: Comprehension, level: int, part: str) -> Definition:
         targets, element, condition = self.scopes.comprehension_names(node, level)
         used = condition if part == "condition" else element
         captured = tuple(name for name in used if name in self.env)
@@ -251,7 +251,7 @@ class FunctionBuilder(Statements):
                 builder.free_names = self.free_names  # these comprehensions are no longer functions of their own
             return builder.element(node, level, part)
 
-        return Template(part, captured, (), convert)
+        return Definition(part, captured, (), convert)
 
     def capture_unsteady(self, names: frozenset[str]) -> None:
         """What is captured may be bound again if it is one of these names."""

@@ -69,10 +69,10 @@ class Join:
         if a_free and b_free:
             return old
         cared = b if a_free else a
-        if cared.template and (a_free or b_free or a.template is b.template):
+        if cared.definition and (a_free or b_free or a.definition is b.definition):
             flag = self.operand(name + ".bound", a.flag, b.flag, a_free, b_free)
             made = cared.operand if same(cared.operand, old.operand) else NOTHING
-            return Binding(made, flag, cared.template, cared.captured)
+            return Binding(made, flag, cared.definition, cared.captured)
         if a.identity() == b.identity() == old.identity() and not (a_free or b_free):
             return a if same(a.flag, b.flag) else old  # they differ by a CheckBound in one branch only
         a, b = self.made(self.a, name, pos), self.made(self.b, name, pos)
@@ -82,7 +82,7 @@ class Join:
         return Binding(value, self.operand(name + ".bound", a.flag, b.flag, a_free, b_free))
 
     def made(self, arm: Arm, name: str, pos: Pos) -> Binding:
-        """The binding at the end of a branch, with a closure in place of a template."""
+        """The binding at the end of a branch, with a closure in place of a definition."""
         self.builder.arm = arm
         try:
             return made_binding(self.builder, name, pos)
@@ -91,9 +91,9 @@ class Join:
 
 
 def made_binding(builder: Builder, name: str, pos: Pos) -> Binding:
-    """The binding of a name at the end of a block, with a closure in place of a template (or why there is none)."""
+    """The binding of a name at the end of a block, with a closure in place of a definition (or why there is none)."""
     binding = builder.env[name]
-    if binding.template is not None:
+    if binding.definition is not None:
         try:
             binding = Binding(builder.closure(name, pos), binding.flag)
         except UnsupportedError as refusal:

@@ -58,14 +58,14 @@ _ERRSTATE_ALLOWED = ("ignore", "warn")
 
 def _differs(made: Binding, before: Binding) -> bool:
     """Has a name been bound (and not just been found to be bound)?"""
-    return made is not before and (made.template is not before.template or not same(made.operand, before.operand))
+    return made is not before and (made.definition is not before.definition or not same(made.operand, before.operand))
 
 
 _ENTERED_OUTSIDE = "enter it around the call, or accelerate a function of the numeric part alone, called inside"
 
 
-def _same_template(made: Binding, before: Binding) -> bool:
-    return made.template is not None and made.template is before.template
+def _same_definition(made: Binding, before: Binding) -> bool:
+    return made.definition is not None and made.definition is before.definition
 
 
 class Statements(Expressions):
@@ -206,8 +206,8 @@ class Statements(Expressions):
         before = self.env
         changed = [] if arm.dead else [name for name, made in arm.env.items() if _differs(made, before[name])]
         # A closure that has been made inside is made again where it is needed next.
-        bound = {name: arm.env[name] for name in changed if not _same_template(arm.env[name], before[name])}
-        if any(binding.template or binding.refusal for binding in bound.values()):
+        bound = {name: arm.env[name] for name in changed if not _same_definition(arm.env[name], before[name])}
+        if any(binding.definition or binding.refusal for binding in bound.values()):
             self.refuse(node, "a function bound inside `try` cannot be accelerated", "define it before")
         value = node.body[0].value if isinstance(node.body[0], ast.Expr | ast.Assign) else None
         if any(self.binds(part) and part is not value for part in walk(node.body[0])):
@@ -290,8 +290,8 @@ class Statements(Expressions):
         named = isinstance(target, ast.Name) and cell_of(target.id) == target.id
         if isinstance(target, ast.Name) and named and len(targets) == 1 and isinstance(value, ast.Lambda):
             self.check_writable(target.id, target)
-            template = self.nested_function(value, target.id, self.defaults(value.args))
-            self.env[target.id] = Binding(NOTHING, template=template)
+            definition = self.nested_function(value, target.id, self.defaults(value.args))
+            self.env[target.id] = Binding(NOTHING, definition=definition)
             return
         operand = self.expression(value, cell_of(target.id) if isinstance(target, ast.Name) else "t")
         for each in targets:
@@ -386,11 +386,11 @@ class Statements(Expressions):
     def define(self, node: ast.FunctionDef) -> None:
         self.check_writable(node.name, node)
         decorators = [self.expression(decorator) for decorator in node.decorator_list]
-        template = self.nested_function(node, node.name, self.defaults(node.args), bool(decorators))
+        definition = self.nested_function(node, node.name, self.defaults(node.args), bool(decorators))
         if not decorators:
-            self.env[node.name] = Binding(NOTHING, template=template)
+            self.env[node.name] = Binding(NOTHING, definition=definition)
             return
-        value: Operand = self.make_closure(template, node)
+        value: Operand = self.make_closure(definition, node)
         for decorator in reversed(decorators):
             inner = value
             value = self.emit(Call(decorator, (inner,)), node, node.name)

@@ -130,14 +130,14 @@ def _function(s: Context, spec: FunctionSpec, index: int) -> Value:
     names = spec.code.co_freevars
     like = types.FunctionType(spec.code, spec.globals, closure=tuple([types.CellType() for _ in names]))
     try:
-        template = to_ssa_cached(like)
+        untyped = to_ssa_cached(like)
     except (NoSourceError, UnsupportedError):
         s.facts.restart(
             KnownValue(s.arguments.place(index)), "a function has to be known when the function is compiled"
         )
     held = tuple([parameter(s, item, index) for item in spec.cells])
     defaults = tuple([parameter(s, item, index) for item in spec.defaults])
-    return ClosureV(template, held, defaults, Namespace(spec.globals, like), names)
+    return ClosureV(untyped, held, defaults, Namespace(spec.globals, like), names)
 
 
 def need_whole(s: Context, value: Value) -> None:

@@ -36,7 +36,7 @@ from parakeet_py.typed_ir.specialize.containers import (
 )
 from parakeet_py.typed_ir.specialize.forms import roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes, instances, values
-from parakeet_py.typed_ir.specialize.opaque.operands import template_of
+from parakeet_py.typed_ir.specialize.opaque.operands import recipe_of
 from parakeet_py.typed_ir.specialize.paths import tagged_unions, tags
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -194,7 +194,7 @@ def _assembled(s: Context, value: Value, leaves: Leaves) -> Result:
     """A result that Python puts together when its leaves have been boxed."""
     own: list[ir.Operand] = []
     s.shadows.shown(roots_of(value))
-    template = template_of(s, value, own)
+    recipe = recipe_of(s, value, own)
     items = []
     for operand in own:
         position = next((place for place, one in enumerate(leaves) if one is operand), len(leaves))
@@ -210,7 +210,7 @@ def _assembled(s: Context, value: Value, leaves: Leaves) -> Result:
                 items.append(ResultLeaf(position, "scalar", dtype, python))
             case _:
                 items.append(ResultLeaf(position, "object"))
-    return ResultTuple(tuple(items), "tuple", Assembled(template))
+    return ResultTuple(tuple(items), "tuple", Assembled(recipe))
 
 
 def _is_assembled(s: Context, value: Value) -> bool:

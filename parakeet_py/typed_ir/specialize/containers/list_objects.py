@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parakeet_py.base.types import PYINT, Scalar
-from parakeet_py.signature.object_assembly import ContainerT, Template
+from parakeet_py.signature.object_assembly import ContainerT, Recipe
 from parakeet_py.signature.results import OfUnit
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import indexing
@@ -16,7 +16,7 @@ from parakeet_py.typed_ir.specialize.containers import (
     ragged_arrays,
 )
 from parakeet_py.typed_ir.specialize.instances import values
-from parakeet_py.typed_ir.specialize.opaque.operands import LISTS, template_of
+from parakeet_py.typed_ir.specialize.opaque.operands import LISTS, recipe_of
 from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Fixed, RowT, Structure, types_of
 from parakeet_py.typed_ir.specialize.values import (
     NONE,
@@ -44,28 +44,28 @@ if TYPE_CHECKING:
 # ---- operands --------------------------------------------------------------------------------------------------------
 
 
-def _operand(s: Context, value: ListValue, leaves: list[ir.Operand]) -> Template:
+def _operand(s: Context, value: ListValue, leaves: list[ir.Operand]) -> Recipe:
     match value.form:
         case Ragged(root):
             if root != ragged_arrays.CHECKED:
                 raise s.unsupported("a list of arrays, given to Python code")
             (pool,) = value.pools
             lines = [indexing.read(s, column, SliceV(NONE, value.length, NONE)) for column in value.columns]
-            return ContainerT("arrays_of", tuple(template_of(s, part, leaves) for part in (pool.array, *lines)))
+            return ContainerT("arrays_of", tuple(recipe_of(s, part, leaves) for part in (pool.array, *lines)))
     constant_tables.not_a_row(s, value)
     nested_lists.not_for_python(s, value)
     s.need_whole(value)
     match value.form:
         case Columns():
-            return _list_template(s, value, leaves)
+            return _list_recipe(s, value, leaves)
         case Rows("copies"):
-            return ContainerT("copies_of", (template_of(s, value.array, leaves),))
+            return ContainerT("copies_of", (recipe_of(s, value.array, leaves),))
         case Rows(kind) if kind != "table" and (kind == "array" or not kind or value.array.rank == 1):
-            return ContainerT("items_of" if kind else "list_of", (template_of(s, value.array, leaves),))
+            return ContainerT("items_of" if kind else "list_of", (recipe_of(s, value.array, leaves),))
     raise s.unsupported(f"{s.describe(value)} cannot be handed to Python code")
 
 
-def _list_template(s: Context, value: ListValue, leaves: list[ir.Operand]) -> Template:
+def _list_recipe(s: Context, value: ListValue, leaves: list[ir.Operand]) -> Recipe:
     match value.item:
         case Structure(TupleV(kind=sequence, named=named), parts) if parts:
             columns, pools = list(value.columns), list(value.pools)
@@ -73,7 +73,7 @@ def _list_template(s: Context, value: ListValue, leaves: list[ir.Operand]) -> Te
             for part in parts:
                 own = [columns.pop(0) for _ in types_of(part)]
                 inner = tuple(pools.pop(0) for _ in nested_lists.row_templates(part))
-                made.append(_list_template(s, ListValue.grown(value.length, tuple(own), part, inner), leaves))
+                made.append(_list_recipe(s, ListValue.grown(value.length, tuple(own), part, inner), leaves))
             return ContainerT("zipped", tuple(made), (named or (list if sequence == "list" else tuple),))
         case Structure(InstanceV(cls, names), parts) if parts:
             left = list(value.columns)
@@ -82,40 +82,40 @@ def _list_template(s: Context, value: ListValue, leaves: list[ir.Operand]) -> Te
             lists = [
                 ListValue.grown(value.length, tuple(left.pop(0) for _ in types_of(part)), part) for part in varying
             ]
-            return ContainerT("zipped", tuple(_list_template(s, one, leaves) for one in lists), (maker,))
+            return ContainerT("zipped", tuple(_list_recipe(s, one, leaves) for one in lists), (maker,))
         case Structure(CharV()):
             return ContainerT(
-                "zipped", (_list_template(s, ListValue.grown(value.length, value.columns, PYINT), leaves),), (chr,)
+                "zipped", (_list_recipe(s, ListValue.grown(value.length, value.columns, PYINT), leaves),), (chr,)
             )
         case Structure(TimeV(unit=unit), (Scalar() as number,)):
-            numbers = _list_template(s, ListValue.grown(value.length, value.columns, number), leaves)
+            numbers = _list_recipe(s, ListValue.grown(value.length, value.columns, number), leaves)
             return ContainerT("zipped", (numbers,), (OfUnit(unit),))
         case RowT():
             ends, held = nested_lists.compact(s, value)
-            places = ContainerT("list_of", (template_of(s, ends, leaves),))
-            return ContainerT("rows_of", (places, _list_template(s, held, leaves)))
+            places = ContainerT("list_of", (recipe_of(s, ends, leaves),))
+            return ContainerT("rows_of", (places, _list_recipe(s, held, leaves)))
         case Structure(TupleV(kind="list"), ()):
-            return ContainerT("empty_lists", (template_of(s, value.length, leaves),))
+            return ContainerT("empty_lists", (recipe_of(s, value.length, leaves),))
         case None | Scalar():
-            return template_of(s, array_lists.shown(s, value), leaves)
+            return recipe_of(s, array_lists.shown(s, value), leaves)
         case EitherT(kinds):
             tags, *payloads = value.columns
             lists = [
                 ListValue.grown(value.length, (column,), kind) for kind, column in zip(kinds, payloads, strict=True)
             ]
-            items = [_list_template(s, one, leaves) for one in lists]
-            which = _list_template(s, ListValue.grown(value.length, (tags,), PYINT), leaves)
+            items = [_list_recipe(s, one, leaves) for one in lists]
+            which = _list_recipe(s, ListValue.grown(value.length, (tags,), PYINT), leaves)
             return ContainerT("chosen", (which, *items), (False,) * len(items))
         case Structure(VariantV(), (_, *parts)):
             tags, *columns = value.columns
             items = []
             for part in parts:
                 if isinstance(part, Fixed):
-                    items.append(template_of(s, part.value, leaves))
+                    items.append(recipe_of(s, part.value, leaves))
                     continue
                 some = tuple(columns.pop(0) for _ in types_of(part))
-                items.append(_list_template(s, ListValue.grown(value.length, some, part), leaves))
-            which = _list_template(s, ListValue.grown(value.length, (tags,), PYINT), leaves)
+                items.append(_list_recipe(s, ListValue.grown(value.length, some, part), leaves))
+            which = _list_recipe(s, ListValue.grown(value.length, (tags,), PYINT), leaves)
             return ContainerT("chosen", (which, *items), tuple(isinstance(part, Fixed) for part in parts))
     raise s.unsupported("a list of such items cannot be handed to Python code")
 

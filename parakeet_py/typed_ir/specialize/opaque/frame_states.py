@@ -31,14 +31,14 @@ from parakeet_py.base.types import BOOL, PYBOOL, PYINT
 from parakeet_py.frontend import ssa, to_ssa_cached
 from parakeet_py.frontend.desugar import signals
 from parakeet_py.frontend.desugar.caught_names import is_caught_error
-from parakeet_py.signature.object_assembly import ContainerT, LeafT, StaticT, Template
+from parakeet_py.signature.object_assembly import ContainerT, LeafT, Recipe, StaticT
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.instances import assigned_attributes
 from parakeet_py.typed_ir.specialize.instances.assigned_attributes import Cell
 from parakeet_py.typed_ir.specialize.opaque import watched_lists
-from parakeet_py.typed_ir.specialize.opaque.operands import template_of
+from parakeet_py.typed_ir.specialize.opaque.operands import recipe_of
 from parakeet_py.typed_ir.specialize.opaque.sites import CONTINUE, EXIT, FrameState, OpaqueSite
 from parakeet_py.typed_ir.specialize.restarts import HandBack
 from parakeet_py.typed_ir.specialize.values import (
@@ -141,7 +141,7 @@ def _site(
     assigned = tuple((source, operands.number(one)) for source, one in fields)
     line, trace = s.frame.pos.line, entries(s.builder.pos)
     site = OpaqueSite(
-        CONTINUE, tuple(operands.templates), (), None, "the rest of the call", "", line, (), trace,
+        CONTINUE, tuple(operands.recipes), (), None, "the rest of the call", "", line, (), trace,
         frames=tuple(frames), again=operation is None, given=operands.given(operation or ()), assigned=assigned,
         interrupted=interrupted,
     )  # fmt: skip
@@ -196,7 +196,7 @@ class _Operands:
         self.s, self.interrupted = s, interrupted
         outer = s.frames[0]
         self.arguments = [outer.env[param.var] for param in outer.function.params]
-        self.templates: list[Template] = []
+        self.recipes: list[Recipe] = []
         self.leaves: list[ir.Operand] = []
         self.known: list[tuple[Value, int]] = []
         self.shared: list[Value] = []  # what can be changed, inside other things
@@ -222,10 +222,10 @@ class _Operands:
         for one, number in self.known:
             if value is one or (_is_one_object(value) and value == one):
                 return number
-        return self.put(value, self.template(value))
+        return self.put(value, self.recipe(value))
 
-    def template(self, value: Value) -> Template:
-        """The template of a value, which holds nothing that changes and that others hold, too."""
+    def recipe(self, value: Value) -> Recipe:
+        """The recipe of a value, which holds nothing that changes and that others hold, too."""
         for part in _parts(value):
             if isinstance(part, _NOT_GIVEN):
                 raise Incomplete(f"a {type(part).__name__} is live")
@@ -238,14 +238,14 @@ class _Operands:
                     raise Incomplete("a container that another one holds, too")
                 self.shared.append(part)
         self.s.shadows.shown(roots_of(value))
-        return template_of(self.s, value, self.leaves)
+        return recipe_of(self.s, value, self.leaves)
 
-    def put(self, value: Value, template: Template) -> int:
-        self.templates.append(template)
-        self.known.append((value, len(self.templates) - 1))
-        return len(self.templates) - 1
+    def put(self, value: Value, recipe: Recipe) -> int:
+        self.recipes.append(recipe)
+        self.known.append((value, len(self.recipes) - 1))
+        return len(self.recipes) - 1
 
-    def iterator(self, turn: Turn | None) -> Template:
+    def iterator(self, turn: Turn | None) -> Recipe:
         """An iterator over the items that are left of a loop, of operands and arguments of the call."""
         if turn is None:
             raise Incomplete("what a loop goes through cannot be given")
@@ -258,7 +258,7 @@ class _Operands:
         taken = self.leaf(ScalarV(self.s.builder.index_add(index, ir.ONE)))
         return ContainerT("items_after", (self.items(iterable), taken))
 
-    def items(self, iterable: Value) -> Template:
+    def items(self, iterable: Value) -> Recipe:
         """What a loop goes through."""
         match iterable:
             case IteratorV("zip", parts):
@@ -291,19 +291,19 @@ class _Operands:
 
     def number(self, number: int) -> int:
         """The number of an operand, or of an argument behind them all."""
-        return number if number >= 0 else len(self.templates) + ~number
+        return number if number >= 0 else len(self.recipes) + ~number
 
     def placed_in(self, frame: FrameState) -> FrameState:
         """The same with the arguments of the call behind all operands."""
         return replace(frame, values=tuple(map(self.number, frame.values)), items=tuple(map(self.placed, frame.items)))
 
-    def placed(self, template: Template) -> Template:
-        match template:
+    def placed(self, recipe: Recipe) -> Recipe:
+        match recipe:
             case LeafT(number):
                 return LeafT(self.number(number))
             case ContainerT(kind, items, keys):
                 return ContainerT(kind, tuple(map(self.placed, items)), keys)
-        return template
+        return recipe
 
 
 _NOT_GIVEN = (NeverV, IteratorV, ComprehensionV, GeneratorV, RefV, ItemV)

@@ -1,6 +1,6 @@
 """Operations handed back to Python: what is called, how its arguments are put together, what it must return.
 
-An `OpaqueSite` names an operation (a call, an attribute, a subscript, an operator) and holds a template of its
+An `OpaqueSite` names an operation (a call, an attribute, a subscript, an operator) and holds a recipe of its
 operands: compiled code passes the leaves, the runtime rebuilds the Python objects around them. The type of the result
 was observed on an earlier run (`Observations`), or, where it differs from run to run, is that of any object; a result
 of another type than expected makes the compiled code give up. How the operation is done at run time is in
@@ -27,7 +27,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.observed_values import CHANGED, Key
 from parakeet_py.library.intrinsics import hand_back
 from parakeet_py.messages.arrays import UNUSUAL_ARRAY
-from parakeet_py.signature.object_assembly import Template
+from parakeet_py.signature.object_assembly import Recipe
 from parakeet_py.signature.specs import (
     ArraySpec,
     NoneSpec,
@@ -50,7 +50,7 @@ from parakeet_py.typed_ir.specialize.instances.values import holds
 from parakeet_py.typed_ir.specialize.observed import ANY, loosened
 from parakeet_py.typed_ir.specialize.opaque import made_containers, watched_lists
 from parakeet_py.typed_ir.specialize.opaque.frame_states import exit_block, leave_by
-from parakeet_py.typed_ir.specialize.opaque.operands import template_of
+from parakeet_py.typed_ir.specialize.opaque.operands import recipe_of
 from parakeet_py.typed_ir.specialize.opaque.operations import BOOL, Operation, operation_of
 from parakeet_py.typed_ir.specialize.opaque.purity import has_python_methods
 from parakeet_py.typed_ir.specialize.opaque.python_closures import is_python_only
@@ -152,7 +152,7 @@ def emit_opaque(
     _refuse(s, op, reason)
     observed = _observed(s, op, key, reason)
     leaves: list[ir.Operand] = []
-    templates = tuple([template_of(s, value, leaves) for value in _as_given(s, op)])
+    recipes = tuple([recipe_of(s, value, leaves) for value in _as_given(s, op)])
     result = result or op.result() or _of_method(s, op)
     if wants_result and result is None:
         if observed is None:
@@ -164,7 +164,7 @@ def emit_opaque(
         return NeverV()
     _refuse_result(s, op, result, reason)
     ways = _ways_on(s, op, reason, is_statement)
-    site = _site(s, op, templates, leaves, result, ways, key, reason)
+    site = _site(s, op, recipes, leaves, result, ways, key, reason)
     _forget(s, op, result)
     kinds = [PYINT] * ways.flagged + ([] if result is None else result_types(result))
     outs = list(s.builder.emit(ir.Opaque(site, tuple(leaves)), *kinds, name="opaque"))
@@ -309,7 +309,7 @@ def _ways_on(s: Context, op: Operation, reason: str, is_statement: bool) -> _Way
 def _site(
     s: Context,
     op: Operation,
-    templates: tuple[Template, ...],
+    recipes: tuple[Recipe, ...],
     leaves: list[ir.Operand],
     result: Spec | None,
     ways: _WaysOn,
@@ -322,7 +322,7 @@ def _site(
     )
     made = OpaqueSite(
         op.name,
-        templates,
+        recipes,
         op.names,
         result,
         op.describe(),

@@ -11,7 +11,7 @@ from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.frames.tracebacks import TraceEntry
 from parakeet_py.base.types import Array, Object, Type
 from parakeet_py.frontend.evaluate.observed_values import Key
-from parakeet_py.signature.object_assembly import ContainerT, StaticT, Template
+from parakeet_py.signature.object_assembly import ContainerT, Recipe, StaticT
 from parakeet_py.signature.random_states import given_left, given_words
 from parakeet_py.signature.specs import Source, Spec
 from parakeet_py.typed_ir.specialize.observed import ANY
@@ -33,7 +33,7 @@ class FrameState:
     nested: int
     way: tuple[tuple[int, int], ...]
     values: tuple[int, ...]
-    items: tuple[Template, ...]
+    items: tuple[Recipe, ...]
 
 
 @record
@@ -57,7 +57,7 @@ class OpaqueSite:
     """
 
     operation: str
-    operands: tuple[Template, ...]
+    operands: tuple[Recipe, ...]
     keywords: tuple[str, ...]
     result: Spec | None
     text: str
@@ -186,11 +186,11 @@ def may_not_go_on(site: OpaqueSite, reads_late: bool) -> bool:
     return site.result is not None and site.result != ANY and site.operation not in TRUTHS
 
 
-def _makes_lists(template: Template) -> bool:
+def _makes_lists(recipe: Recipe) -> bool:
     """Are there lists or dicts among operands that compiled code knows, too?"""
-    if not isinstance(template, ContainerT):
+    if not isinstance(recipe, ContainerT):
         return False
-    return template.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, template.items))
+    return recipe.kind in ("list", "list_of", "items_of", "dict") or any(map(_makes_lists, recipe.items))
 
 
 def makes_lists(site: OpaqueSite) -> bool:

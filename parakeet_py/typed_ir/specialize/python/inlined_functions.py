@@ -30,7 +30,7 @@ def looked_into(target: Any) -> tuple[ssa.Function, types.FunctionType] | None:
     if registry.function_for(target) is not None:
         return None
     try:
-        template = to_ssa_cached(function)
+        untyped = to_ssa_cached(function)
     except (UnsupportedError, NoSourceError):
         return None
-    return None if template.generator or reads_its_frame(template) else (template, function)
+    return None if untyped.generator or reads_its_frame(untyped) else (untyped, function)
