@@ -40,7 +40,7 @@ from parakeet_py.typed_ir.ir import (
 )
 from parakeet_py.typed_ir.passes.checks import hoist_checks, loop_guards
 from parakeet_py.typed_ir.passes.checks.equal_extents import version_equal_extents
-from parakeet_py.typed_ir.passes.fusion import masks, matvecs
+from parakeet_py.typed_ir.passes.fusion import masked_updates, masks, matvecs
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
 from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
 from parakeet_py.typed_ir.passes.loops import (
@@ -123,7 +123,8 @@ sum_computed_products = _Seldom(matvecs, "sum_computed_products", Matmul)
 share_matrices = _Seldom(shared_matrices, "share_matrices", Matmul)
 share_counts = _Seldom(masks, "share_counts", Compress)
 share_extents = _Seldom(carried_extents, "share_extents", For, While)
-update_in_place = _Seldom(masks, "update_in_place", Compress)
+join_selections = _Seldom(masks, "join_selections", Compress)
+update_in_place = _Seldom(masked_updates, "update_in_place", Compress)
 promote_elements = _Seldom(scalar_replacement, "promote_elements", For)
 parallelize_loops = _Seldom(parallelize, "parallelize", For)
 unroll_loops = _Seldom(unroll, "unroll_loops", For)
@@ -145,6 +146,7 @@ _OPERATORS = (
     "selection-lengths",
     "carried-extents",
     "masked-updates",
+    "joined-selections",
     "parallelize",
     "unroll-loops",
     "fuse",
@@ -178,6 +180,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("carried-extents", "let arrays of a loop that are as long as each other have one length", share_extents),
     Pass("simplify-extents", "drop what asks whether extents are equal", simplify, ("carried-extents",)),
     Pass("masked-updates", "store what is computed of selected elements where they are", update_in_place),
+    Pass("joined-selections", "make selections by one mask together", join_selections),
     Pass(
         "scalar-replacement",
         "keep in variables the elements that loops read and write in every iteration",

@@ -525,6 +525,24 @@ def test_selections_by_one_mask_have_one_length(x: Var, y: Var, written: bool) -
     assert (after.body.results[0] is after.body.results[1]) == (not written)
 
 
+@pytest.mark.parametrize("written", [None, "mask", "y"])
+def test_selections_by_one_mask_are_made_together(x: Var, y: Var, written: str | None) -> None:
+    mask = array("mask", dtype="bool")
+    p = Program(x, y, mask)
+    n = p.dim(x)
+    first, chosen = selected(p, n, mask, x)
+    if written is not None:
+        p.store(*((mask, (ONE,), Const(True, Scalar("bool"))) if written == "mask" else (y, (ONE,), real(7.0))))
+    second, other = selected(p, n, mask, y)
+    _, again = selected(p, n, mask, y)
+    total = p.each([second], "add", other, again)
+    results = (first, second, chosen, total)
+    _, after = only("joined-selections", p, *results, x=DATA, y=OTHER.copy(), mask=CHOSEN.copy())
+    operators = [let for let in after.statements() if isinstance(let.op, Compress)]
+    assert len(operators) == (1 if written is None else 2)
+    assert len(operators[-1].outs) == (4 if written is None else 3)
+
+
 @pytest.mark.parametrize("written", [False, True])
 def test_masks_that_are_computed_alike_are_one(x: Var, written: bool) -> None:
     p = Program(x)
