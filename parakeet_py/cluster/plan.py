@@ -20,7 +20,7 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.passes.fusion.vertical import fuse_into_scatters
 from parakeet_py.typed_ir.print import lines_of
-from parakeet_py.typed_ir.rewrite import free_in_op
+from parakeet_py.typed_ir.rewrite import Uses
 
 if TYPE_CHECKING:
     from parakeet_py.hybrid.plan.compiled import Compiled
@@ -44,7 +44,7 @@ class ClusterPlan:
     def __init__(self, compiled: Compiled) -> None:
         function, self.routines = as_calls(fuse_into_scatters(compiled.typed), team=True)
         self.function, self.sites, self.first = cut_regions(function)
-        self._used = _used(function)
+        self._used = Uses(function.body).variables
         self.config = compiled.config
         self.identity = identity_of(compiled.typed, self.config)
         self.name, self.filename = compiled.typed.name, compiled.function.__code__.co_filename
@@ -100,16 +100,6 @@ class ClusterPlan:
                 kernel = Kernel(chosen, self.config, together, identity)
                 self._kernels[key] = kernel, f"{function.name}-code-{identity}"
             return self._kernels[key]
-
-
-def _used(function: ir.Function) -> set[ir.Operand]:
-    """What statements of a function read, at all depths, or what blocks and it give."""
-    found: set[ir.Operand] = set(function.body.results)
-    for let in function.statements():
-        found.update(free_in_op(let.op))
-        for block in ir.blocks_of(let.op):
-            found.update(block.results)
-    return found
 
 
 # a variable, or what is quoted, where nothing is one; numbers begin with a digit

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from parakeet_py.base.errors import exception_named
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.export.errors import ExportError
 from parakeet_py.imp import ir as imp
@@ -213,14 +212,6 @@ def _outs(result: Result, taken: set[str]) -> list[Out]:
             raise ExportError("its result holds Python objects")
     stem = "result" if len(found) == 1 else "result_{}"
     return [Out(_distinct(stem.format(leaf.index), taken), leaf, offsets[leaf.index]) for leaf in found]
-
-
-def kind_of_exception(name: str) -> type[BaseException] | None:
-    """The exception that compiled code names, if it is there."""
-    try:
-        return exception_named(name)
-    except (KeyError, AttributeError):
-        return None
 
 
 FIRST_EXCEPTION = 16

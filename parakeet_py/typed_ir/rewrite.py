@@ -20,7 +20,20 @@ from parakeet_py.base import grammar
 from parakeet_py.base.grammar import each, rebuild
 from parakeet_py.base.interrupts import poll
 from parakeet_py.frontend.ssa import Pos
-from parakeet_py.typed_ir.ir import Block, Const, Dim, Function, Let, Op, Operand, Var, blocks_of, operands_of
+from parakeet_py.typed_ir.ir import (
+    Block,
+    Const,
+    Dim,
+    Function,
+    Let,
+    Op,
+    Operand,
+    Var,
+    binders_of,
+    blocks_of,
+    operands_of,
+    walk,
+)
 
 NOWHERE = Pos(0, 0, 0, 0)
 
@@ -103,6 +116,11 @@ class Rewriter:
 # ---- variables used --------------------------------------------------------------------------------------------------
 
 
+def bound_in(block: Block) -> set[Var]:
+    """The variables bound in a block, at all depths."""
+    return {var for let in walk(block) for var in (*let.outs, *binders_of(let.op))}
+
+
 def free_in_op(op: Op) -> dict[Var, None]:
     """The variables an operator uses, directly or in its blocks, that are bound outside."""
     return free_variables(Block((Let((), op, NOWHERE),)))
@@ -131,6 +149,10 @@ class Uses:
         for item in block.results:
             if item.__class__ is Var:
                 data[item] = data.get(item, 0) + 1
+
+    @property
+    def variables(self) -> set[Var]:
+        return {*self.data, *self.shape}
 
 
 def is_const(operand: Operand, value: object) -> bool:

@@ -113,7 +113,7 @@ def place_of(dispatcher: Dispatcher, normal: Sequence[Any], asked: dict[int, Int
     `asked`.
     """
     own, others = None, False
-    values = [*normal, *_held(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
+    values = [*normal, *_hidden_on_devices(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
     for value in values:
         if type(value) is DeviceArray:
             own = own or value._place
@@ -128,7 +128,7 @@ def place_of(dispatcher: Dispatcher, normal: Sequence[Any], asked: dict[int, Int
     return None if own is None else dispatcher.device() or own
 
 
-def _held(dispatcher: Dispatcher, normal: Sequence[Any]) -> list[Any]:
+def _hidden_on_devices(dispatcher: Dispatcher, normal: Sequence[Any]) -> list[Any]:
     """The hidden arguments of a call that live on devices."""
     found = []
     for source in dispatcher.knowledge.facts.hidden:
@@ -145,7 +145,7 @@ def residents_of(
     dispatcher: Dispatcher, normal: Sequence[Any], team: Team, asked: dict[int, Interface] | None = None
 ) -> Residents:
     """The arguments of a call in positional form that live on devices."""
-    values = [*normal, *_held(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
+    values = [*normal, *_hidden_on_devices(dispatcher, normal)] if dispatcher.knowledge.facts.hidden else normal
     if not some_live_elsewhere(values):
         return Residents(team, None, {})
     return Residents.among(team, values, asked, dispatcher.function)

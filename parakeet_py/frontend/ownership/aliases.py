@@ -127,14 +127,14 @@ class Aliases:
         elif operand.value is not ssa.UNBOUND:
             self.of(out).foreign = True
 
-    def gate_object(self, one: Object, operand: ssa.Operand) -> None:
+    def merge_object(self, one: Object, operand: ssa.Operand) -> None:
         if isinstance(operand, ssa.Var):
             self.unify(one, self.of(operand))
         elif operand.value is not ssa.UNBOUND:
             self.find(one).foreign = True
 
-    def gate_contents(self, let: ssa.Let, cell: ssa.Var, value: ssa.Operand) -> None:
-        self.gate_object(self.items(self.of(cell)), value)
+    def merge_contents(self, let: ssa.Let, cell: ssa.Var, value: ssa.Operand) -> None:
+        self.merge_object(self.items(self.of(cell)), value)
         if isinstance(value, ssa.Var):
             self.stored.setdefault(id(let), []).append(value)
 

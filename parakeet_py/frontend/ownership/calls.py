@@ -58,7 +58,7 @@ class Calls(Aliases):
         if op.function.value is CellType:
             made = self.make(let, "cell")
             if given:
-                self.gate_object(self.items(made), given[0])
+                self.merge_object(self.items(made), given[0])
             if given and isinstance(given[0], ssa.Var):
                 self.stored.setdefault(id(let), []).append(given[0])
         elif op.function.value is len or op.function.value is range:

@@ -157,7 +157,7 @@ class Objects(Calls):
                     cell = self.of(held)
                     first = cell not in self.written and all(one.op == _EMPTY_CELL for one in cell.makers)
                     (self.written if first else self.rebound).add(cell)
-                    self.gate_contents(let, held, value)
+                    self.merge_contents(let, held, value)
                 else:
                     self.share(value)
             case ssa.Unpack(ssa.Var() as held, before, star, _):

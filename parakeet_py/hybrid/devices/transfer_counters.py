@@ -41,42 +41,26 @@ class Run(NamedTuple):
     libraries: tuple[tuple[tuple[str, str], int], ...] = ()
 
 
-class Meter:
-    """A device, for one call; on request it waits for every kernel, so that a fault is that of the kernel it names."""
+class Told:
+    """A device to which all is passed on, and told to what records it, if something does (`recording`)."""
 
-    def __init__(self, device: Device, wait: bool = False) -> None:
+    def __init__(self, device: Device) -> None:
         self.device = device
-        self.asynchronous = device.asynchronous
-        self.wait = wait or not device.asynchronous
-        self.name = device.name
-        self.architecture = device.architecture
-        self.bytes_in = self.bytes_out = self.allocated = 0
-        self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
-        self.libraries: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
-        self.notes = not getattr(device, "notes", False)  # else that device tells the recorder itself
-
-    def launched(self, number: int, blocks: int, values: Sequence[Any]) -> None:
-        """To be said before kernel `number` is launched."""
-        self.launches[number, blocks] += 1
-        self.unfinished.append((number, blocks, values))
-
-    def run(self) -> Run:
-        """What has been done so far."""
-        libraries = tuple(self.libraries.items())
-        return Run(self.name, tuple(self.launches.items()), self.bytes_in, self.bytes_out, self.allocated, libraries)
-
-    # ---- the device --------------------------------------------------------------------------------------------------
+        self.name, self.architecture, self.asynchronous = device.name, device.architecture, device.asynchronous
 
     def recorder(self) -> Recorder | None:
         """What notes that something is asked, if this is to tell it."""
-        return active() if self.notes else None
+        return active()
+
+    def spoil(self, why: str) -> None:
+        """Something happens that is not noted."""
+        noting = self.recorder()
+        if noting is not None:
+            noting.spoil(why)
 
     def allocate(self, size: int) -> int:
         noting = self.recorder()
-        address = self.device.allocate(size) if noting is None else noting.allocate(self.device, size)
-        self.allocated += size
-        return address
+        return self.device.allocate(size) if noting is None else noting.allocate(self.device, size)
 
     def free(self, address: int) -> None:
         noting = self.recorder()
@@ -85,15 +69,12 @@ class Meter:
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
         self.device.copy_in(address, data, pitch)
-        self.bytes_in += data.nbytes
         noting = self.recorder()
         if noting is not None:
             noting.copy_in(self.device, address, data, pitch)
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         self.device.copy_out(data, address, pitch)
-        self.bytes_out += data.nbytes
-        self.unfinished.clear()
         noting = self.recorder()
         if noting is not None:
             noting.copied_out()
@@ -118,12 +99,6 @@ class Meter:
         self.device.copy_within(target, source, size)  # type: ignore[attr-defined]
         self.spoil("copies")
 
-    def spoil(self, why: str) -> None:
-        """Something happens that is not noted."""
-        noting = self.recorder()
-        if noting is not None:
-            noting.spoil(why)
-
     def load(self, ptx: str, shared: int = 0) -> Any:
         return self.device.load(ptx, shared)
 
@@ -132,6 +107,62 @@ class Meter:
         noting = self.recorder()
         if noting is not None:
             noting.add(Launch(self.device, module, kernel, blocks, threads, codes, values))
+
+    def synchronize(self) -> None:
+        self.device.synchronize()
+
+    def mark(self) -> Any:
+        self.spoil("marks")
+        return self.device.mark()
+
+    def lane(self, number: int) -> AbstractContextManager[None]:
+        self.spoil("lanes")
+        return self.device.lane(number)
+
+
+class Meter(Told):
+    """A device, for one call; on request it waits for every kernel, so that a fault is that of the kernel it names."""
+
+    def __init__(self, device: Device, wait: bool = False) -> None:
+        super().__init__(device)
+        self.wait = wait or not device.asynchronous
+        self.bytes_in = self.bytes_out = self.allocated = 0
+        self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.libraries: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
+        self.tells = not isinstance(device, Told)  # else that one does
+
+    def recorder(self) -> Recorder | None:
+        return active() if self.tells else None
+
+    def launched(self, number: int, blocks: int, values: Sequence[Any]) -> None:
+        """To be said before kernel `number` is launched."""
+        self.launches[number, blocks] += 1
+        self.unfinished.append((number, blocks, values))
+
+    def run(self) -> Run:
+        """What has been done so far."""
+        libraries = tuple(self.libraries.items())
+        return Run(self.name, tuple(self.launches.items()), self.bytes_in, self.bytes_out, self.allocated, libraries)
+
+    # ---- the device --------------------------------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> int:
+        address = super().allocate(size)
+        self.allocated += size
+        return address
+
+    def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        super().copy_in(address, data, pitch)
+        self.bytes_in += data.nbytes
+
+    def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
+        super().copy_out(data, address, pitch)
+        self.bytes_out += data.nbytes
+        self.unfinished.clear()
+
+    def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
+        super().launch(module, kernel, blocks, threads, codes, values)
         if self.wait:
             self.synchronize()
 
@@ -163,13 +194,5 @@ class Meter:
         return bool(failed)
 
     def synchronize(self) -> None:
-        self.device.synchronize()
+        super().synchronize()
         self.unfinished.clear()
-
-    def mark(self) -> Any:
-        self.spoil("marks")
-        return self.device.mark()
-
-    def lane(self, number: int) -> AbstractContextManager[None]:
-        self.spoil("lanes")
-        return self.device.lane(number)

@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +25,8 @@ from parakeet_py.base.errors import DeviceWarning, advised
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
-from parakeet_py.hybrid.devices.recording import CopyOver, Launch, active, is_known, spoil
+from parakeet_py.hybrid.devices.recording import CopyOver, is_known
+from parakeet_py.hybrid.devices.transfer_counters import Told
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
 if TYPE_CHECKING:
@@ -64,94 +65,60 @@ class _Watched:
             raise Lost(self.device, error) from error
 
 
-class Member:
+class Member(Told):
     """A device, see `device.Device`, that says who it is when it fails, and what it is asked when that is recorded."""
-
-    notes = True
-
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        self.name, self.architecture, self.asynchronous = device.name, device.architecture, device.asynchronous
 
     def _watched(self) -> _Watched:
         return _Watched(self.device)
 
     def allocate(self, size: int) -> int:
-        noting = active()
         with self._watched():
-            return self.device.allocate(size) if noting is None else noting.allocate(self.device, size)
+            return super().allocate(size)
 
     def free(self, address: int) -> None:
-        noting = active()
-        if noting is not None and noting.free(self.device, address):
-            return
         with suppress(DeviceError):  # a device that is lost has nothing to give back
-            self.device.free(address)
+            super().free(address)
 
     def copy_in(self, address: int, data: np.ndarray[Any, Any], pitch: int = 0) -> None:
+        if not is_known():
+            self.spoil("data of the host's")  # which may be others the next time
         with self._watched():
-            self.device.copy_in(address, data, pitch)
-        noting = active()
-        if noting is not None and is_known():
-            noting.copy_in(self.device, address, data, pitch)
-        else:
-            spoil("data of the host's")  # which may be others the next time
+            super().copy_in(address, data, pitch)
 
     def copy_out(self, data: np.ndarray[Any, Any], address: int, pitch: int = 0) -> None:
         with self._watched():
-            self.device.copy_out(data, address, pitch)
-        noting = active()
-        if noting is not None:
-            noting.copied_out()
-
-    def host_array(self, shape: Sequence[int], dtype: np.dtype[Any], order: Any) -> np.ndarray[Any, Any]:
-        return self.device.host_array(shape, dtype, order)
-
-    def bring_again(self, array: np.ndarray[Any, Any]) -> None:
-        self.device.bring_again(array)
-
-    def finish_reading(self) -> None:
-        self.device.finish_reading()
+            super().copy_out(data, address, pitch)
 
     def reaches(self, source: Device) -> bool:
-        return isinstance(source, Member) and self.device.reaches(source.device)
+        return isinstance(source, Member) and super().reaches(source.device)
 
     def copy_over(self, address: int, source: Device, place: int, rows: Rows, after: Any = None) -> None:
         assert isinstance(source, Member)
         with self._watched():
             self.device.copy_over(address, source.device, place, rows, after)
-        noting = active()
+        noting = self.recorder()
         if noting is not None:
             noting.add(CopyOver(self.device, address, source.device, place, rows))
 
     def copy_within(self, target: int, source: int, size: int) -> None:
         with self._watched():
-            self.device.copy_within(target, source, size)  # type: ignore[attr-defined]
-        spoil("copies")
+            super().copy_within(target, source, size)
 
     def load(self, ptx: str, shared: int = 0) -> Any:
         with self._watched():
-            return self.device.load(ptx, shared)
+            return super().load(ptx, shared)
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         with self._watched():
-            self.device.launch(module, kernel, blocks, threads, codes, values)
-        noting = active()
-        if noting is not None:
-            noting.add(Launch(self.device, module, kernel, blocks, threads, codes, values))
+            super().launch(module, kernel, blocks, threads, codes, values)
 
     def synchronize(self) -> None:
         with self._watched():
-            self.device.synchronize()
+            super().synchronize()
 
     def mark(self) -> Any:
-        spoil("marks")
         with self._watched():
-            return self.device.mark()
-
-    def lane(self, number: int) -> AbstractContextManager[None]:
-        spoil("lanes")
-        return self.device.lane(number)
+            return super().mark()
 
 
 _members: dict[int, Member] = {}

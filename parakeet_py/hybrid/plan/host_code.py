@@ -19,8 +19,7 @@ number. Others can be asked for something meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Protocol
 
 from parakeet_py.base.frames.hidden_frames import hidden
@@ -118,22 +117,10 @@ def last_loads(function: ir.Function) -> list[Var]:
 
 def given_loads(function: ir.Function) -> list[Var]:
     """What a host part loads for nothing but to give it, in order."""
-    used = [var for statement in ir.walk(function.body) for var in _used(statement)]
+    uses = (statement for statement in ir.walk(function.body) if not isinstance(statement, ir.Release))
+    used = {operand for statement in uses for operand in ir.operands_in(statement)}
     found = [one.out for one in function.body.statements if isinstance(one, ir.Let) and isinstance(one.rhs, Load)]
     return [var for var in found if var in function.results and var not in used]
-
-
-def _used(value: Any) -> Iterator[Var]:
-    """The variables that a statement itself uses, besides those that it makes or releases."""
-    for one in fields(value) if is_dataclass(value) and not isinstance(value, ir.Block | ir.Release) else ():
-        if isinstance(value, ir.Let) and one.name != "rhs":
-            continue
-        held = getattr(value, one.name)
-        for item in held if isinstance(held, tuple) else (held,):
-            if isinstance(item, Var):
-                yield item
-            elif not isinstance(item, ir.Block | Type):
-                yield from _used(item)
 
 
 def _wrap(value: int) -> int:

@@ -36,6 +36,7 @@ from parakeet_py.typed_ir.ir import Const, Operand, Var, ViewAxis
 from parakeet_py.typed_ir.passes.analysis.traffic import OPERATORS
 from parakeet_py.typed_ir.passes.analysis.unescaped_arrays import private_arrays
 from parakeet_py.typed_ir.passes.fusion.vertical import fuse_into_scatters
+from parakeet_py.typed_ir.rewrite import Uses
 from parakeet_py.typed_ir.semantics import OVERFLOW, TOO_DEEP
 
 INT_OVERFLOW = typed.Failure("OverflowError", OVERFLOW)
@@ -148,7 +149,7 @@ def _lowered(
 ) -> tuple[Lowering, tuple[Operand, ...]]:
     if not special:
         function = fuse_into_scatters(function)
-    lo = Lowering(_used(function))
+    lo = Lowering(Uses(function.body).variables)
     lo.timed = timed
     lo.library = library or {}
     if caller is not None:
@@ -178,21 +179,6 @@ def _settle_extents(lo: Lowering, function: typed.Function) -> None:
         shaped = lo.let(param.name, param.type, typed.Reshape(param, tuple(extents)))
         lo.shapes.define(shaped, extents)
         lo.shaped[param] = shaped
-
-
-def _used(function: typed.Function) -> set[Var]:
-    """The variables that some statement or result reads."""
-    used: set[Var] = set()
-
-    def visit(block: typed.Block) -> None:
-        for let in block.statements:
-            used.update([operand for operand in typed.operands_of(let.op) if type(operand) is Var])
-            for inner in typed.blocks_of(let.op):
-                visit(inner)
-        used.update([result for result in block.results if type(result) is Var])
-
-    visit(function.body)
-    return used
 
 
 def lower_block(lo: Lowering, block: typed.Block) -> tuple[Operand, ...]:

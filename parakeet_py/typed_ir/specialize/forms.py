@@ -27,6 +27,7 @@ from parakeet_py.typed_ir.specialize.values import (
     ItemAt,
     ItemV,
     IteratorV,
+    MapV,
     MessageV,
     MethodV,
     NeverV,
@@ -112,6 +113,10 @@ def array_of(value: Value) -> ArrayV | None:
 
 def is_list(value: Value) -> bool:
     return form_of(value).type is list or (isinstance(value, TupleV) and value.kind == "list")
+
+
+def is_container(value: Value) -> bool:
+    return isinstance(value, DictV | MapV) or is_list(value)
 
 
 def arrays_of(values: Iterable[Value]) -> Iterator[ArrayV]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from parakeet_py.typed_ir.specialize.forms import form_of, is_list, parts_of
+from parakeet_py.typed_ir.specialize.forms import form_of, is_container, is_list, parts_of
 from parakeet_py.typed_ir.specialize.paths.templates import RowT, Structure, Template
 from parakeet_py.typed_ir.specialize.state import Row
 from parakeet_py.typed_ir.specialize.values import DictV, MapV, TupleV, Value, VariantV
@@ -176,7 +176,3 @@ def containers_in(value: Value) -> Iterator[Value]:
 def is_in_columns(value: Value) -> bool:
     """Is it a list, dict or set whose items are not known one by one?"""
     return isinstance(value, MapV) or (is_list(value) and not isinstance(value, TupleV))
-
-
-def is_container(value: Value) -> bool:
-    return isinstance(value, DictV | MapV) or is_list(value)

@@ -21,8 +21,8 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear, atom
-from parakeet_py.typed_ir.passes.fusion.store_rules import Access, Space, accesses, bound_in, disjoint, own_element
-from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, substitute
+from parakeet_py.typed_ir.passes.fusion.store_rules import Access, Space, accesses, disjoint, own_element
+from parakeet_py.typed_ir.rewrite import Rewriter, bound_in, free_in_op, substitute
 
 _WINDOW = 6  # how many earlier operators of the same space are tried
 _MOST_ARRAYS = 16  # arrays one merged operator may touch: more streams than caches and registers like

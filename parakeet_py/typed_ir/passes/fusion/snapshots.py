@@ -20,8 +20,8 @@ from parakeet_py.base.types import PYBOOL, PYINT, Array
 from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Load, Map, Op, Operand, Prim, Store, Var, walk
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.passes.analysis.linear import Forms
-from parakeet_py.typed_ir.passes.fusion.store_rules import Access, Space, accesses, bound_in, independent
-from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
+from parakeet_py.typed_ir.passes.fusion.store_rules import Access, Space, accesses, independent
+from parakeet_py.typed_ir.rewrite import Rewriter, bound_in, fresh_copy
 from parakeet_py.typed_ir.writer import Writer, index_const
 
 

@@ -19,6 +19,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear, atom
+from parakeet_py.typed_ir.rewrite import bound_in
 
 _LARGEST_COEFFICIENT = 1 << 20  # times an index below 2^43 stays an int64
 
@@ -72,11 +73,6 @@ class Space:
 
     indices: tuple[Var, ...]  # each 0 <= i
     inner: set[Var]  # bound inside an iteration
-
-
-def bound_in(block: Block) -> set[Var]:
-    """The variables bound in a block, at all depths."""
-    return {var for let in ir.walk(block) for var in (*let.outs, *ir.binders_of(let.op))}
 
 
 def _at(form: Linear, mapping: Mapping[Var, Linear]) -> Linear:

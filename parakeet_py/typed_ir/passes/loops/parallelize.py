@@ -27,7 +27,7 @@ from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 from parakeet_py.typed_ir.passes.checks import checks_before_stores, deferred_checks
 from parakeet_py.typed_ir.passes.loops.collapse import joined_maps
 from parakeet_py.typed_ir.passes.loops.looks import without_looks
-from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op, fresh_copy, is_const, substitute
+from parakeet_py.typed_ir.rewrite import Rewriter, bound_in, free_in_op, fresh_copy, is_const, substitute
 from parakeet_py.typed_ir.semantics import integer_bounds
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
 
@@ -89,13 +89,13 @@ class _Parallelizer(Rewriter):
 
     def foreseen(self, op: ir.For, effects: Effects) -> bool:
         """Whether what may fail in a loop can be found out before anything is stored, as a `Map` does."""
-        own = frozenset(_bound(op))
+        own = frozenset({op.index, *bound_in(op.body)})
         return not (effects.fails or effects.overflows) or checks_before_stores.foresees(op.body, self.aliases, own)
 
     # ---- independence ----
 
     def independent(self, op: ir.For, writes: set[Var]) -> bool:
-        inside = _bound(op)
+        inside = {op.index, *bound_in(op.body)}
         shared = writes - inside
         stored = {self.base_position(array, None)[0] for array in _stored(op.body)}
         touched: dict[Var, list[Position]] = {}  # array -> where it is touched
@@ -281,15 +281,6 @@ def _stored(block: Block) -> Iterator[Var]:
     """The arrays that a block stores into."""
     for let in ir.walk(block):
         yield from ir.arrays_written(let.op)
-
-
-def _bound(op: ir.For) -> set[Var]:
-    """The variables bound in a loop."""
-    bound = {op.index}
-    for let in ir.walk(op.body):
-        bound.update(let.outs)
-        bound.update(ir.binders_of(let.op))
-    return bound
 
 
 def _exact_accumulation(name: str, param: Var) -> bool:

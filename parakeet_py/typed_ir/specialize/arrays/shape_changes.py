@@ -7,10 +7,11 @@ case: behind a branch or in a loop the names around it would have to know whethe
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.specialize.forms import arrays_of
 from parakeet_py.typed_ir.specialize.values import ArrayV, MethodV, ScalarV, TupleV, Value
 
 if TYPE_CHECKING:
@@ -44,18 +45,6 @@ def _renewed(s: Context, value: Any, old: ir.Var, new: ArrayV) -> Any:
             return new
         case TupleV(items):
             return replace(value, items=tuple(_renewed(s, item, old, new) for item in items))
-    if _mentions(value, old):
+    if any(array.var is old for array in arrays_of([value])):
         raise s.unsupported("assignment to the attribute .shape of an array that something else holds")
     return value
-
-
-def _mentions(value: object, var: ir.Var) -> bool:
-    if isinstance(value, tuple | list):
-        return any(_mentions(item, var) for item in value)
-    if isinstance(value, dict):
-        return any(_mentions(item, var) for item in value.values())
-    if value is var:
-        return True
-    if isinstance(value, ir.Var) or not is_dataclass(value):
-        return False
-    return any(_mentions(getattr(value, field.name), var) for field in fields(value))

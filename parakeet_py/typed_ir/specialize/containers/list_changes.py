@@ -44,7 +44,7 @@ from parakeet_py.typed_ir.specialize.containers.dynamic_lists import (
     subscript,
     without,
 )
-from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_container, is_list
 from parakeet_py.typed_ir.specialize.instances import instance_lists, values
 from parakeet_py.typed_ir.specialize.paths import iterables, tagged_scalars
 from parakeet_py.typed_ir.specialize.values import (
@@ -89,7 +89,7 @@ def change(s: Context, op: ssa.ChangeList) -> list[Value]:
         return nested_list_changes.change(s, held, at, op.change, args)
     chosen = args[: len(args) - len(put)]
     outs = tagged_scalars.each(s, chosen, lambda *given: changed(s, op.change, held, [*given, *put]))
-    if shared_containers.is_container(outs[-1]):
+    if is_container(outs[-1]):
         shared_containers.may_be(s, outs[-1], held)
     for item in outs[:-1]:
         shared_containers.taken_out(s, item)

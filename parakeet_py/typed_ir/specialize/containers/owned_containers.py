@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base.callee_effects import effects_of
 from parakeet_py.frontend import ssa
-from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_list, parts_of, roots_of
+from parakeet_py.typed_ir.specialize.forms import array_of, form_of, is_container, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.paths.templates import Structure
 from parakeet_py.typed_ir.specialize.values import (
     ArrayV,
@@ -23,7 +23,6 @@ from parakeet_py.typed_ir.specialize.values import (
     Frame,
     InstanceV,
     ItemV,
-    MapV,
     MethodV,
     ObjectV,
     RefV,
@@ -34,10 +33,6 @@ from parakeet_py.typed_ir.specialize.values import (
 
 if TYPE_CHECKING:
     from parakeet_py.typed_ir.specialize.context import Context
-
-
-def _is_container(value: Value) -> bool:
-    return isinstance(value, DictV | MapV) or is_list(value)
 
 
 def holds_own(value: Value) -> bool:
@@ -51,7 +46,7 @@ def given(s: Context, op: ssa.Op, nested: bool = False) -> list[Value]:
     frame = s.frame
     if frame.namespace.trusted:
         return []
-    found = [one for one in ssa.operands_of(op) if isinstance(one, ssa.Var) and _is_container(s.value(one))]
+    found = [one for one in ssa.operands_of(op) if isinstance(one, ssa.Var) and is_container(s.value(one))]
     changed = _changed_variables(frame.function) if found else frozenset()
     return [s.value(one) for one in found if one in changed and (not nested or _holds_containers(s.value(one)))]
 
@@ -70,17 +65,17 @@ def lent(s: Context, values: Sequence[Value], nested: bool = False) -> bool:
 def _changed_in(frame: Frame) -> list[Value]:
     """The lists and dicts that a function changes, as far as it has come."""
     changed = frozenset() if frame.namespace.trusted else _changed_variables(frame.function)
-    return [value for var, value in frame.env.items() if var in changed and _is_container(value)] if changed else []
+    return [value for var, value in frame.env.items() if var in changed and is_container(value)] if changed else []
 
 
 def _holds_containers(value: Value) -> bool:
     item = form_of(value).item(value)
-    if isinstance(item, Structure) and (_is_container(item.like) or _holds_containers(item.like)):
+    if isinstance(item, Structure) and (is_container(item.like) or _holds_containers(item.like)):
         return True
     array = None if isinstance(value, ArrayV) else array_of(value)
     if array is not None:
         return array.rank > 1
-    return any(_is_container(part) or _holds_containers(part) for part in parts_of(value))
+    return any(is_container(part) or _holds_containers(part) for part in parts_of(value))
 
 
 def _changed_variables(function: ssa.Function) -> frozenset[ssa.Var]:
@@ -140,7 +135,7 @@ def may_keep(callee: Value) -> bool:
 def check_made(s: Context, callee: Value, out: ssa.Var | None, result: Value) -> None:
     """Refuse a list or dict that changes and has been given by a function under the name of one that makes new ones."""
     frame = s.frame
-    if frame.namespace.trusted or not _is_container(result) or not may_keep(callee):
+    if frame.namespace.trusted or not is_container(result) or not may_keep(callee):
         return
     if out in _changed_variables(frame.function):
         raise s.unsupported("a list or dict that is changed, kept or given back by a function")
@@ -153,7 +148,7 @@ def check_kept(s: Context, lists: Sequence[Value], places: Sequence[Value]) -> N
 
 
 def _stands_in(own: Value, value: Value) -> bool:
-    if _is_container(value) and (value is own or _may_be_one(own, value)):
+    if is_container(value) and (value is own or _may_be_one(own, value)):
         return True
     return any(_stands_in(own, part) for part in parts_of(value))
 

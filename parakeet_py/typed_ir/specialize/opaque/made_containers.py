@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.evaluate.resumed_code import live_at
 from parakeet_py.signature.specs import ObjectSpec
-from parakeet_py.typed_ir.specialize.forms import is_list, parts_of, roots_of
+from parakeet_py.typed_ir.specialize.forms import is_container, is_list, parts_of, roots_of
 from parakeet_py.typed_ir.specialize.opaque.watched_lists import is_part_of_argument
 from parakeet_py.typed_ir.specialize.restarts import ContainerOfPython
-from parakeet_py.typed_ir.specialize.shared_containers import containers_in, depth, is_container
+from parakeet_py.typed_ir.specialize.shared_containers import containers_in, depth
 from parakeet_py.typed_ir.specialize.state import Made
 from parakeet_py.typed_ir.specialize.values import DictV, ObjectV, TupleV, Value
 

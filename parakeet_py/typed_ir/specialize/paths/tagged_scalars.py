@@ -18,6 +18,7 @@ import numpy as np
 
 from parakeet_py.base.types import PYINT, Scalar
 from parakeet_py.typed_ir import ir
+from parakeet_py.typed_ir.rewrite import Uses
 from parakeet_py.typed_ir.specialize.paths import tags
 from parakeet_py.typed_ir.specialize.paths.templates import EitherT, Template, types_of
 from parakeet_py.typed_ir.specialize.values import (
@@ -138,7 +139,7 @@ def settled(
     Gives the positions of the variables to keep, the templates that have the widest type whenever the loop runs,
     and a function from the loop's outs to all values after it.
     """
-    used = _used(block)
+    used = Uses(ir.Block(block.statements, ())).variables
     rare: set[int] = set()
     extras: list[range] = []  # the places of tags, and of the payloads behind them, that may be left out
     position = 0
@@ -178,13 +179,3 @@ def settled(
         return found
 
     return kept, rare, restore
-
-
-def _used(block: ir.Block) -> set[ir.Operand]:
-    found: set[ir.Operand] = set()
-    for let in block.statements:
-        found.update(ir.operands_of(let.op))
-        for inner in ir.blocks_of(let.op):
-            found |= _used(inner)
-            found.update(inner.results)
-    return found
