@@ -43,6 +43,11 @@ class Cost:
         return not self.heavy and self.loads <= _MOST_LOADS and self.work * (places - 1) <= _MOST_REPEATED
 
 
+def _is_half_power(op: ir.Prim) -> bool:
+    """Is this a power that is a root and a division?"""
+    return op.name == "pow" and isinstance(op.args[1], ir.Const) and op.args[1].value in (0.5, -0.5, 1.5, -1.5)
+
+
 def cost_of(block: Block) -> Cost:
     """The cost of one evaluation of a body."""
     cost = Cost()
@@ -60,7 +65,7 @@ def _add(block: Block, cost: Cost) -> None:
             name = op.name
             scale = 4 if is_complex(dtype_of(op.args[-1])) else 1
             dear = name in _ELEMENTARY or exact_loops.is_loop(name)
-            each = scale * (20 if dear else 8 if name in _DIVISIONS else 1)
+            each = scale * (16 if _is_half_power(op) else 20 if dear else 8 if name in _DIVISIONS else 1)
             cost.work += each
             cost.heavy += each if each >= 8 else 0
         elif kind is ir.Load:
