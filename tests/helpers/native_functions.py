@@ -15,10 +15,15 @@ from parakeet_py.llvm.codegen.module import generate, slots_in, slots_out
 from parakeet_py.llvm.engine import compiler
 from parakeet_py.llvm.runtime.call_context import BLOCK_HEADER, Context
 from parakeet_py.llvm.runtime.native_runtime import runtime
-from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
+from parakeet_py.typed_ir.ir import Const, Failure, Operand, Prim, Var
+from parakeet_py.typed_ir.semantics import OVERFLOW
 
 POS = Pos(1, 0, 1, 1)
-INT = Scalar("int64")
+INT, FLOAT, BOOL = map(Scalar, ("int64", "float64", "bool"))
+FAILURES = [
+    ir.FailureSite(Failure(name, message), POS)
+    for name, message in (("none", ""), ("IndexError", ""), ("OverflowError", OVERFLOW))
+]
 
 
 def const(value: Any, dtype: str = "int64") -> Const:
