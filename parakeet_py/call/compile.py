@@ -73,7 +73,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.inlining import inlined
 from parakeet_py.typed_ir.numerics import computes
 from parakeet_py.typed_ir.passes.checks.small_ints import are_small, require_small_ints
-from parakeet_py.typed_ir.passes.loops.looks import without_looks
+from parakeet_py.typed_ir.passes.loops.signal_polls import without_polls
 from parakeet_py.typed_ir.pipeline import PassReport, run_passes
 from parakeet_py.typed_ir.places import entries
 from parakeet_py.typed_ir.specialize.instances import instance_columns
@@ -361,7 +361,7 @@ def for_devices(compiled: Compiled) -> Compiled:
     if compiled.written_out is None:
         function = inlined(compiled.unfused)
         if done.looks:
-            function = replace(function, body=without_looks(function.body))
+            function = replace(function, body=without_polls(function.body))
             done = replace(done, function=function, opaque_sites=done.opaque_sites if done.hands_back else ())
         typed = run_passes(function, compiled.config)
         lowered = lower(typed, compiled.config)

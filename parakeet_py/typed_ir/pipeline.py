@@ -51,12 +51,12 @@ from parakeet_py.typed_ir.passes.loops import (
     counter_rebase,
     interchange,
     licm,
-    looks,
     parallelize,
     products,
     row_sweeps,
     scalar_replacement,
     shared_matrices,
+    signal_polls,
     time_tiles,
     unroll,
 )
@@ -113,7 +113,7 @@ class _Contents:
 
 
 count_loops = _Seldom(counted_while, "count_loops", While)
-drop_looks = _Seldom(looks, "drop_looks", Interrupted)
+drop_polls = _Seldom(signal_polls, "drop_polls", Interrupted)
 count_from_zero = _Seldom(counter_rebase, "count_from_zero", For, While)
 wrap_masked = _Seldom(modular_arithmetic, "wrap_masked", "and", "mod")
 move_invariants = _Seldom(licm, "move_invariants", For, While, *PARALLEL)
@@ -163,7 +163,7 @@ _OPERATORS = (
 PASSES: tuple[Pass, ...] = (
     Pass("sink", "move pure operators down to their first use, below the checks", sink_operators),
     Pass("count-loops", "make `for` loops of `while` loops that count", count_loops),
-    Pass("looks", "let only loops that may take long look at signals", drop_looks),
+    Pass("signal-polls", "let only loops that may take long poll for signals", drop_polls),
     Pass("counter-rebase", "let ints that inner loops count up begin at zero", count_from_zero),
     Pass("modular-arithmetic", "let arithmetic wrap of which only low bits are wanted", wrap_masked),
     Pass("simplify", "fold constants, resolve extents and views, decide what ranges decide", simplify),

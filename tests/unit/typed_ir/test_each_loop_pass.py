@@ -51,7 +51,7 @@ def test_a_while_loop_that_counts_is_a_for_loop(x: Var, test: str, step: int, be
     assert becomes in top(after)
 
 
-# ---- partial-counts --------------------------------------------------------------------------------------------------
+# ---- counter-rebase --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("looked_at", [False, True])
@@ -89,7 +89,7 @@ def test_a_count_of_an_inner_loop_begins_at_zero_if_nothing_looks_at_it(x: Var, 
     assert count(after)["add_checked"] == (1 if looked_at else 2)
 
 
-# ---- looks -----------------------------------------------------------------------------------------------------------
+# ---- signal-polls ----------------------------------------------------------------------------------------------------
 
 
 def looking(b: Program) -> None:
@@ -108,7 +108,7 @@ def test_loops_up_to_an_argument_look_at_signals_and_those_that_memory_bounds_do
 
     loop(p, p.dim(x), body)
     loop(p, n, body)
-    before, after = only("looks", p, x=DATA, n=3)
+    before, after = only("signal-polls", p, x=DATA, n=3)
     assert count(before)["Interrupted"] == 2 and count(after)["Interrupted"] == count(after)["If"] == 1
 
 
@@ -125,7 +125,7 @@ def test_loops_over_what_others_leave_do_not_look(x: Var) -> None:
         loop(b, b.prim("add", i, i, type_=PYINT), inner)
 
     loop(p, n, outer)
-    before, after = only("looks", p, x=DATA, n=3)
+    before, after = only("signal-polls", p, x=DATA, n=3)
     assert count(before)["Interrupted"] == 2 and count(after)["Interrupted"] == 1
 
 
@@ -206,7 +206,7 @@ def test_arrays_that_stay_as_long_as_each_other_have_one_length(
     assert [type(let.op).__name__ for let in turn.body.statements].count("Dim") == (1 if shared else 2)
 
 
-# ---- promote ---------------------------------------------------------------------------------------------------------
+# ---- scalar-replacement ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("first", "left"), [(1, 0), (0, 3)])

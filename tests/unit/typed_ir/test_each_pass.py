@@ -260,7 +260,7 @@ def test_a_store_that_would_be_read_after_keeps_its_snapshot(x: Var) -> None:
     assert count(after)["Map"] == 2
 
 
-# ---- low-bits --------------------------------------------------------------------------------------------------------
+# ---- modular-arithmetic ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_masked_arithmetic_may_wrap(name: str, by: int, left: int) -> None:
     assert sum(one in ("mul_checked", "add_checked") for one in names(after)) == left
 
 
-# ---- magnitudes ------------------------------------------------------------------------------------------------------
+# ---- abs-comparisons -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("in_loop", "name", "limit"), [(True, "gt", 2.0), (True, "le", 2.0), (False, "gt", 2.0)])
@@ -293,7 +293,7 @@ def test_squares_decide_comparisons_of_absolute_values(start: complex, in_loop: 
     assert ("If" in names(after)) == in_loop
 
 
-# ---- counts, masked-updates ------------------------------------------------------------------------------------------
+# ---- selection-lengths, masked-updates, joined-selections ------------------------------------------------------------
 
 CHOSEN = np.median(DATA) < DATA
 
@@ -378,7 +378,7 @@ def test_selected_elements_are_changed_where_they_are(x: Var, y: Var, way: str) 
     assert ("Reduce" in names(after)) == (way == "dear")  # how many there are
 
 
-# ---- wrap ------------------------------------------------------------------------------------------------------------
+# ---- index-remainders ------------------------------------------------------------------------------------------------
 
 
 def test_remainders_of_what_is_hardly_out_of_range_are_choices(x: Var) -> None:

@@ -26,7 +26,7 @@ from parakeet_py.typed_ir.passes.analysis.alias import Aliases, Effects
 from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 from parakeet_py.typed_ir.passes.checks import checks_before_stores, deferred_checks
 from parakeet_py.typed_ir.passes.loops.collapse import joined_maps
-from parakeet_py.typed_ir.passes.loops.looks import without_looks
+from parakeet_py.typed_ir.passes.loops.signal_polls import without_polls
 from parakeet_py.typed_ir.rewrite import Rewriter, bound_in, free_in_op, fresh_copy, is_const, substitute
 from parakeet_py.typed_ir.semantics import integer_bounds
 from parakeet_py.typed_ir.writer import Writer, combiner, index_const
@@ -63,7 +63,7 @@ class _Parallelizer(Rewriter):
         new = self.descend(let)
         made = new[0] if new else let
         op = made.op
-        if isinstance(op, ir.For) and (body := without_looks(op.body)) is not op.body:  # operators do not look
+        if isinstance(op, ir.For) and (body := without_polls(op.body)) is not op.body:  # operators do not look
             bare = Let(let.outs, replace(op, body=body), let.pos)
             found = self.as_operator(bare, None)
             return new if found is None else found

@@ -19,13 +19,13 @@ _OPEN = (ir.While, ir.Call)  # they may go on for as long as they like
 _BOUNDED = frozenset({"add", "sub", "add_checked", "sub_checked", "floordiv", "minimum", "maximum", "select"})
 
 
-def drop_looks(function: Function) -> Function:
-    """Drop looks at signals from loops that end soon."""
+def drop_polls(function: Function) -> Function:
+    """Drop polls for signals from loops that end soon."""
     return _Dropper(function).function(function)
 
 
-def without_looks(block: Block) -> Block:
-    """A block in which nothing looks at signals."""
+def without_polls(block: Block) -> Block:
+    """A block in which nothing polls for signals."""
     return _Remover().block(block)
 
 
@@ -58,7 +58,7 @@ class _Dropper(Rewriter):
         if not isinstance(op, ir.For | ir.While):
             return self.descend(let)
         if isinstance(op, ir.For) and (self.is_short(op) or self.is_bounded(op, [one.op for one in ir.walk(op.body)])):
-            body = without_looks(op.body)
+            body = without_polls(op.body)
             return None if body is op.body else (Let(let.outs, replace(op, body=body), let.pos),)
         self.stops.append(op.stop if isinstance(op, ir.For) else None)
         new = self.descend(let)
@@ -69,7 +69,7 @@ class _Dropper(Rewriter):
         """Is this a loop inside others without any inside, which goes over what these leave of something?"""
         if not self.stops or (op.stop in self.params and op.stop not in self.stops):
             return False
-        inside = ir.walk(without_looks(op.body))
+        inside = ir.walk(without_polls(op.body))
         return not any(isinstance(one.op, (ir.For, *_OPEN, *ir.PARALLEL, *ir.CALLS)) for one in inside)
 
     def is_bounded(self, op: ir.For, inside: Sequence[Op]) -> bool:
