@@ -14,7 +14,7 @@ from parakeet_py.hybrid.devices.device import DeviceError
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
-from parakeet_py.hybrid.execute.cpu_only_calls import Left
+from parakeet_py.hybrid.execute.cpu_only_calls import CpuOnlyCalls
 from parakeet_py.hybrid.execute.run_record import TeamRun
 from parakeet_py.hybrid.plan.part_cost import Speed
 
@@ -39,7 +39,7 @@ def relax(x: Any, y: Any, times: int) -> Any:
 
 def shared_always() -> Any:
     """Inside, calls are the team's from the first one on, however little there is to do."""
-    return mock.patch.object(Left, "run", lambda self, args, team, plan, leaves, native, shared: shared(team))
+    return mock.patch.object(CpuOnlyCalls, "run", lambda self, args, team, plan, leaves, native, shared: shared(team))
 
 
 class Failing(EmulatedDevice):

@@ -31,9 +31,9 @@ from parakeet_py.hybrid.devices.occupancy_limit import examine, plan_for
 from parakeet_py.hybrid.devices.recording import recorded
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.devices.team import Team, team_of
-from parakeet_py.hybrid.execute.cpu_only_calls import Left
+from parakeet_py.hybrid.execute.cpu_only_calls import CpuOnlyCalls
 from parakeet_py.hybrid.execute.execution import execute
-from parakeet_py.hybrid.execute.task_estimates import Foresight
+from parakeet_py.hybrid.execute.task_estimates import TaskEstimates
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.host_plan import HostPlan
 from parakeet_py.hybrid.plan.team_plan import TeamPlan
@@ -68,7 +68,7 @@ def team_plan_of(compiled: Compiled) -> TeamPlan:
     """How a specialization runs in regions, made once."""
     compiled = without_procedures(compiled)
     if compiled.divided is None:
-        compiled.divided = TeamPlan(compiled, Foresight)
+        compiled.divided = TeamPlan(compiled, TaskEstimates)
     plan: TeamPlan = compiled.divided
     return plan
 
@@ -97,11 +97,11 @@ def recorded_of(dispatcher: Dispatcher) -> RecordedCalls:
     return found
 
 
-def left_of(dispatcher: Dispatcher) -> Left:
+def left_of(dispatcher: Dispatcher) -> CpuOnlyCalls:
     """What a function's teams leave to the CPU."""
     if dispatcher.left is None:
-        dispatcher.left = Left()
-    found: Left = dispatcher.left
+        dispatcher.left = CpuOnlyCalls()
+    found: CpuOnlyCalls = dispatcher.left
     return found
 
 

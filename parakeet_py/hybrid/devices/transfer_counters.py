@@ -41,7 +41,7 @@ class Run(NamedTuple):
     libraries: tuple[tuple[tuple[str, str], int], ...] = ()
 
 
-class Told:
+class RecordedDevice:
     """A device to which all is passed on, and told to what records it, if something does (`recording`)."""
 
     def __init__(self, device: Device) -> None:
@@ -120,7 +120,7 @@ class Told:
         return self.device.lane(number)
 
 
-class Meter(Told):
+class Meter(RecordedDevice):
     """A device, for one call; on request it waits for every kernel, so that a fault is that of the kernel it names."""
 
     def __init__(self, device: Device, wait: bool = False) -> None:
@@ -130,7 +130,7 @@ class Meter(Told):
         self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.libraries: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
-        self.tells = not isinstance(device, Told)  # else that one does
+        self.tells = not isinstance(device, RecordedDevice)  # else that one does
 
     def recorder(self) -> Recorder | None:
         return active() if self.tells else None

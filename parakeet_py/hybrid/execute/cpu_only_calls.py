@@ -71,7 +71,7 @@ class Choice:
         self.factor = 1.0
 
 
-class Left:
+class CpuOnlyCalls:
     """What one function's teams leave to the CPU."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.frames.tracebacks import user_level
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
 from parakeet_py.hybrid.devices.recording import CopyOver, is_known
-from parakeet_py.hybrid.devices.transfer_counters import Told
+from parakeet_py.hybrid.devices.transfer_counters import RecordedDevice
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class _Watched:
             raise Lost(self.device, error) from error
 
 
-class Member(Told):
+class Member(RecordedDevice):
     """A device, see `device.Device`, that says who it is when it fails, and what it is asked when that is recorded."""
 
     def _watched(self) -> _Watched:

@@ -30,7 +30,7 @@ MANY = 1000  # regions of a call, likewise
 ONE_THREAD = 5e7  # scalar operations in a second of one thread of a device, at most
 
 
-class Foresight(DryRun):
+class TaskEstimates(DryRun):
     """A rehearsal of tasks of a call, by some members of its team, from where bytes are now on."""
 
     def __init__(self, plan: TeamPlan, team: Team) -> None:

@@ -23,7 +23,7 @@ from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.builder import Builder, ends_in_failure
 from parakeet_py.typed_ir.places import Place, outside_library
 from parakeet_py.typed_ir.semantics import OVERFLOW
-from parakeet_py.typed_ir.specialize.deferred_views import Shadows
+from parakeet_py.typed_ir.specialize.deferred_views import DeferredViews
 from parakeet_py.typed_ir.specialize.instances.table import Instances
 from parakeet_py.typed_ir.specialize.message_arguments import compact, escaped
 from parakeet_py.typed_ir.specialize.opaque.sites import OpaqueSite
@@ -124,7 +124,7 @@ class Context(ABC):
         self.procedures = Procedures()
         self.assigned = Assigned()
         self.instances = Instances(facts)
-        self.shadows = Shadows(facts, self._want_views)
+        self.deferred_views = DeferredViews(facts, self._want_views)
         cells = dict(zip(python_function.__code__.co_freevars, python_function.__closure__ or (), strict=False))
         namespace = Namespace(python_function.__globals__, python_function, cells=cells)
         self.frames = [Frame(function, namespace)]
@@ -180,7 +180,7 @@ class Context(ABC):
         del self.python.sites[start.sites :]
 
     def _want_views(self, sites: frozenset[Site]) -> None:
-        new = sites - self.shadows.wanted
+        new = sites - self.deferred_views.wanted
         for site in new:
             self.facts.note(RealView(site))
         if not new:  # what no operation at these sites can give
@@ -193,8 +193,8 @@ class Context(ABC):
             raise Sequential.at(self.frame.function, self.builder.pos, "a store in an element function")
         self.python.effects += 1
         self.python.changes += not array.roots.isdisjoint(self.arguments.param_roots)
-        self.shadows.store(array.roots)
-        self.shadows.change(array.roots)
+        self.deferred_views.store(array.roots)
+        self.deferred_views.change(array.roots)
 
     def give_list(self, what: str) -> None:
         """A list goes where it would be seen if its items were assigned from now on."""
@@ -202,9 +202,9 @@ class Context(ABC):
             raise self.unsupported(what)
         self.python.lists_given = True
 
-    def shadow(self, base: ArrayV, made_here: bool = False) -> frozenset[int]:
+    def deferred_view(self, base: ArrayV, made_here: bool = False) -> frozenset[int]:
         """The memory of a copy that stands for a view of `base`; `made_here`: which is new in each iteration."""
-        return self.shadows.add(base, made_here, self.memory.new_root, self.frames)
+        return self.deferred_views.add(base, made_here, self.memory.new_root, self.frames)
 
     def dim(self, var: ir.Var, axis: int) -> ir.Var:
         extent = self.builder.pure(ir.Dim(var, axis), PYINT, name="n")

@@ -1,4 +1,4 @@
-"""Shadows: copies that stand for what NumPy makes a view of.
+"""Deferred views: copies that stand for what NumPy makes a view of.
 
 Some views cannot be expressed as a `View`: the real parts of a complex array, a diagonal, a reshape of strided memory
 (a view or a copy, as the strides have it). They are computed as new arrays, which fuse with what reads them, and that
@@ -21,8 +21,8 @@ from parakeet_py.typed_ir.specialize.restarts import HandBack, RealView, Site
 from parakeet_py.typed_ir.specialize.values import ArrayV, Frame
 
 
-class Shadows:
-    """The shadows of one specialization. `wanted` are sites that make real views; `want` takes further ones."""
+class DeferredViews:
+    """Those of one specialization. `wanted` are sites that make real views; `want` takes further ones."""
 
     def __init__(self, facts: Facts, want: Callable[[frozenset[Site]], None]) -> None:
         self.wanted = frozenset(one.site for one in facts.of(RealView))
@@ -51,7 +51,7 @@ class Shadows:
     def add(
         self, base: ArrayV, made_here: bool, new_root: Callable[[], int], frames: Sequence[Frame]
     ) -> frozenset[int]:
-        """The memory of a new shadow of an array; what the iteration has `made_here`, no later one stores to."""
+        """The memory of a new deferred view of an array; what the iteration has `made_here`, no later one stores to."""
         if self.site in self.wanted:
             raise HandBack("a view that cannot be compiled, of memory that is stored to or seen elsewhere")
         if base.roots & self.written and not made_here and _loops(frames):
@@ -77,7 +77,7 @@ class Shadows:
         return _reached(roots, lambda root: self.merged.get(root, frozenset()))
 
     def behind(self, roots: frozenset[int]) -> frozenset[int]:
-        """Some memory, with what the shadows in it stand for."""
+        """Some memory, with what the deferred views in it stand for."""
         return _reached(roots, lambda root: self.made[root][0] if root in self.made else frozenset())
 
     def store(self, roots: frozenset[int]) -> None:
@@ -107,7 +107,7 @@ class Shadows:
                 self.want(frozenset({site}))
 
     def _refuse(self, roots: frozenset[int]) -> None:
-        """Make the shadows of some memory, and those that live in it, real views."""
+        """Make the deferred views of some memory, and those that live in it, real views."""
         roots = self._unmerged(roots)
         sites = frozenset(site for root, (base, site) in self.made.items() if root in roots or base & roots)
         if sites:

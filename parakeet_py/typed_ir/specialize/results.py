@@ -118,7 +118,7 @@ def result_tree(s: Context, value: Value, leaves: Leaves, unit: str = "") -> Res
         case VariantV():
             return _variant(s, value, leaves)
         case ArrayV(var):
-            s.shadows.result(value, s.arguments.param_roots)
+            s.deferred_views.result(value, s.arguments.param_roots)
             view = isinstance(s.builder.definition.get(var), ir.AnyView)
             made = leaf(strided.with_steps(s, var), "array", value.dtype, False, value.rank, value if view else None)
             return replace(made, view=view, readonly=value.readonly and var not in s.arguments.leaf_param)
@@ -193,7 +193,7 @@ def _variant(s: Context, value: VariantV, leaves: Leaves) -> Result:
 def _assembled(s: Context, value: Value, leaves: Leaves) -> Result:
     """A result that Python puts together when its leaves have been boxed."""
     own: list[ir.Operand] = []
-    s.shadows.shown(roots_of(value))
+    s.deferred_views.shown(roots_of(value))
     recipe = recipe_of(s, value, own)
     items = []
     for operand in own:

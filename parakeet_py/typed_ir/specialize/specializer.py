@@ -317,7 +317,7 @@ class Specializer(Context):
             self.loops.has_loops,
             risky,
             frozenset(self.python.module_reads),
-            self.shadows.both,
+            self.deferred_views.both,
             self.arguments.asks_writeable,
             self.python.calls_numba,
             self.python.asks_classes,

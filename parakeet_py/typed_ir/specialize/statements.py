@@ -118,7 +118,7 @@ def single(s: Context, let: ssa.Let) -> Value | None:
         return messages.raise_value(s, UnboundV())
     start = s.checkpoint()
     if not s.frame.namespace.trusted:
-        s.shadows.site = (s.frame.path, let.pos)
+        s.deferred_views.site = (s.frame.path, let.pos)
     try:
         return computed(s, let.op)
     except (HandBack, UnsupportedError) as reason:

@@ -26,7 +26,7 @@ from parakeet_py.call.devices import array_functions
 from parakeet_py.call.dispatch.first_calls import FirstCalls
 from parakeet_py.call.dispatcher import Dispatcher
 from parakeet_py.call.renting import Account, Trial
-from parakeet_py.hybrid.execute.cpu_only_calls import Left
+from parakeet_py.hybrid.execute.cpu_only_calls import CpuOnlyCalls
 from parakeet_py.hybrid.execute.execution import Execution
 from parakeet_py.llvm.entry.callable_type import AcceleratedFunction, gates_of
 
@@ -462,7 +462,7 @@ def is_hidden(function: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    "kind", [Dispatcher, Account, Trial, FirstCalls, Execution, Left, AcceleratedFunction, array_functions]
+    "kind", [Dispatcher, Account, Trial, FirstCalls, Execution, CpuOnlyCalls, AcceleratedFunction, array_functions]
 )
 def test_marked_functions_are_hidden(kind: Any) -> None:
     source = inspect.getsource(kind)

@@ -15,7 +15,7 @@ from parakeet_py.call.dispatcher import Dispatcher
 from parakeet_py.hybrid.devices import choices
 from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.execute import cpu_only_calls
-from parakeet_py.hybrid.execute.cpu_only_calls import DEVICES, NATIVE, SHARED, Left
+from parakeet_py.hybrid.execute.cpu_only_calls import DEVICES, NATIVE, SHARED, CpuOnlyCalls
 from parakeet_py.hybrid.plan.part_cost import Speed
 
 
@@ -34,7 +34,7 @@ class Calls:
         self.team = Team((ModelDevice("emulated:998", Speed(speed, 1e12, 1e-6), self.clock),), True)  # type: ignore[arg-type]
         self.seconds, self.taken = seconds, [0, 0, 0]
         self.function = accelerate(function)
-        self.left = Left()
+        self.left = CpuOnlyCalls()
 
     def __call__(self, *args: Any) -> Any:
         compiled = self.function._dispatcher.compiled_for_normal(args)

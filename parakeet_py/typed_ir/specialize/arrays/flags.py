@@ -61,7 +61,7 @@ def _known(value: bool) -> ScalarV:
 
 
 def _contiguous(s: Context, array: ArrayV, order: str) -> ir.Operand:
-    s.shadows.shown(array.roots)
+    s.deferred_views.shown(array.roots)
     argument = array.var in s.arguments.leaf_param
     if array.layout == order or array.rank == 0:
         return ir.Const(True, PYBOOL)

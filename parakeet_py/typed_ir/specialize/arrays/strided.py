@@ -58,7 +58,7 @@ def is_windows(s: Context, array: ArrayV) -> bool:
 
 def strides_shown(s: Context, array: ArrayV) -> list[ir.Operand]:
     """Strides as NumPy reports them, also of single elements along an axis; of empty arrays Python does."""
-    s.shadows.shown(array.roots)
+    s.deferred_views.shown(array.roots)
     b = s.builder
     filled: ir.Operand = _TRUE
     for extent in array.extents:

@@ -128,7 +128,7 @@ def _made(
 def note_append(s: Context, item: Value) -> None:
     """Remember that an array was new when it was appended to a list of known length."""
     if isinstance(item, ArrayV) and _is_new(s, item):
-        s.shadows.fresh.add(item.var)
+        s.deferred_views.fresh.add(item.var)
 
 
 def _all_new(s: Context, items: Sequence[Value], other: Value) -> bool:
@@ -137,13 +137,15 @@ def _all_new(s: Context, items: Sequence[Value], other: Value) -> bool:
     arrays = [item for item in items if isinstance(item, ArrayV)]
     roots = frozenset(root for item in arrays for root in item.roots)
     distinct = len(roots) == sum(len(item.roots) for item in arrays)
-    return distinct and all(_is_new(s, item, known=item in before or item.var in s.shadows.fresh) for item in arrays)
+    return distinct and all(
+        _is_new(s, item, known=item in before or item.var in s.deferred_views.fresh) for item in arrays
+    )
 
 
 def _remember(s: Context, value: ListValue) -> None:
     form = _form(value)
-    base, site = s.shadows.made.get(form.root, (frozenset(), s.shadows.site))
-    s.shadows.made[form.root] = (base | form.bases, site)
+    base, site = s.deferred_views.made.get(form.root, (frozenset(), s.deferred_views.site))
+    s.deferred_views.made[form.root] = (base | form.bases, site)
 
 
 def as_arrays(s: Context, like: ListValue, value: Value) -> Value:
@@ -204,7 +206,7 @@ def append(s: Context, held: ListValue, item: Value) -> ListValue:
     ):
         raise NotGrown.at(s.frame.function, b.pos, "a list of arrays of different kinds, or in Fortran order")
     try:
-        s.shadow(item, _made_here(s, item))
+        s.deferred_view(item, _made_here(s, item))
     except HandBack:
         raise s.unsupported("a list of arrays that are stored to or seen elsewhere") from None
     fresh = form.fresh and not item.roots & form.bases and _is_new(s, item)

@@ -145,7 +145,7 @@ def _is_line_across(s: Context, array: ArrayV) -> bool:
 
 @handles(words.wants_view)
 def _wants_view(s: Context) -> Value:
-    return py(s.shadows.site in s.shadows.wanted)
+    return py(s.deferred_views.site in s.deferred_views.wanted)
 
 
 @handles(words.has_routine)

@@ -1,6 +1,6 @@
 """Words that make views: another order of axes, another shape, other extents over the same elements.
 
-Where NumPy gives a view and a copy is as good, that is a shadow (`shadows.py`).
+Where NumPy gives a view and a copy is as good, that is a deferred view (`deferred_views.py`).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _reshape(s: Context, array: Value, shape: Value) -> Value:
         return view
     if array.layout != "C":
         surely = _surely_copies(array, extents)
-        if not surely and s.shadows.site in s.shadows.wanted:
+        if not surely and s.deferred_views.site in s.deferred_views.wanted:
             shape = TupleV(tuple(map(ScalarV, extents)))
             return s.call_library("reshaped_memory", [array, shape, py(strided.is_windows(s, array))])
         copied = copy_array(s, array, order="C")
         if not surely:
-            copied = replace(copied, roots=s.shadow(array))
+            copied = replace(copied, roots=s.deferred_view(array))
         array = copied
     if len(extents) == 0:
         return make_view(s, array, (ZERO,) * array.rank, [])
@@ -126,7 +126,7 @@ def _reshaped_strides(s: Context, array: Value, shape: Value) -> Value:
 @handles(words.shared_elements)
 def _shared_elements(s: Context, array: Value) -> Value:
     assert isinstance(array, ArrayV)
-    return replace(array, roots=array.roots | s.shadows.guard())
+    return replace(array, roots=array.roots | s.deferred_views.guard())
 
 
 def _whole_number(s: Context, value: Value) -> ir.Operand:
@@ -139,7 +139,7 @@ def _whole_number(s: Context, value: Value) -> ir.Operand:
 def _standing_for_view(s: Context, made: Value, base: Value, writeable: Value | None = None) -> Value:
     assert isinstance(made, ArrayV) and isinstance(base, ArrayV)
     readonly = writeable is None or not s.static(writeable, "writeable")
-    return replace(made, roots=s.shadow(base), readonly=readonly)
+    return replace(made, roots=s.deferred_view(base), readonly=readonly)
 
 
 @handles(words.read_only)
@@ -175,5 +175,5 @@ def _broadcast_view(s: Context, array: Value, shape: Value, writeable: Value | N
             axes.append((axis, extent, step))
     view = make_view(s, array, (ZERO,) * array.rank, axes)
     stored = writeable is not None and bool(s.static(writeable, "writeable"))
-    roots = view.roots | s.shadows.guard() if stored else view.roots
+    roots = view.roots | s.deferred_views.guard() if stored else view.roots
     return replace(view, roots=roots, readonly=not stored)

@@ -237,7 +237,7 @@ class _Operands:
                 if any(part == one for one in self.shared):
                     raise Incomplete("a container that another one holds, too")
                 self.shared.append(part)
-        self.s.shadows.shown(roots_of(value))
+        self.s.deferred_views.shown(roots_of(value))
         return recipe_of(self.s, value, self.leaves)
 
     def put(self, value: Value, recipe: Recipe) -> int:

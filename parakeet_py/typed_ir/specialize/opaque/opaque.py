@@ -119,7 +119,7 @@ def opaque_operation(s: Context, let: ssa.Let, reason: str) -> Value | None:
 
 def opaque_box(s: Context, value: Value, reason: str = "values of different types meet") -> ObjectV:
     """A value as a Python object, where other paths have objects of other types, or Python has to make it."""
-    s.shadows.shown(roots_of(value))
+    s.deferred_views.shown(roots_of(value))
     made = emit_opaque(s, Operation("same", (value,)), site_key(s, s.frame.pos, "same"), reason, ANY)
     assert isinstance(made, ObjectV)
     return made
@@ -392,13 +392,13 @@ def _forget(s: Context, op: Operation, result: Spec | None) -> None:
     """Note what an operation may have stored into, and which memory it may keep for later operations to store into."""
     given = frozenset(root for value in op.operands for root in roots_of(value))
     if op.may_store:
-        s.shadows.store(given)
+        s.deferred_views.store(given)
         if any(isinstance(value, ObjectV | RecordV) for value in op.values):
-            s.shadows.change(OF_OBJECTS)
+            s.deferred_views.change(OF_OBJECTS)
     if op.may_keep:
-        s.shadows.keep(given, bool(s.loops.looping))
+        s.deferred_views.keep(given, bool(s.loops.looping))
     elif any(isinstance(value, ObjectV) for value in op.values[1:]) and isinstance(result, _ARRAYS):
-        s.shadows.keep(OF_OBJECTS, bool(s.loops.looping))  # of a function of NumPy's, as `frombuffer`
+        s.deferred_views.keep(OF_OBJECTS, bool(s.loops.looping))  # of a function of NumPy's, as `frombuffer`
 
 
 def _made(s: Context, op: Operation, key: Key, result: Spec, outs: list[ir.Var]) -> Value:

@@ -2,8 +2,8 @@
 
 Over items of known length they are unrolled into a tuple or list. Over a range or an array they become a `Map` (with a
 condition: a `Compress`), and the list stays an array until a list is needed. Items that are arrays or lists become
-the rows of one array. Where they are views of other memory that is a shadow (`shadows`): it holds what they show, as
-long as it is not stored to.
+the rows of one array. Where they are views of other memory it is deferred (`deferred_views`): it holds what they show,
+as long as it is not stored to.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
         return None
     if first.order and first.rank > 1:
         raise s.unsupported("a comprehension of arrays that are not in C order")
-    shown = frozenset(root for root in s.shadows.behind(roots_of(item)) if root <= before)
+    shown = frozenset(root for root in s.deferred_views.behind(roots_of(item)) if root <= before)
     inner = [b.hoisted(extent) for extent in first.extents]
     if None in inner:
         raise ArrayElements.at(s.frame.function, b.pos, "a comprehension whose elements are arrays of varying shape")
@@ -270,7 +270,7 @@ def _rows(s: Context, value: ComprehensionV, length: ir.Operand, item_at: _ItemA
         store_array(s, make_view(s, array, (index, *(ZERO,) * first.rank), axes), s.numeric(row))
     b.emit(ir.For(index, ZERO, length, ONE, (), (), ir.Block(tuple(statements))))
     if shown:
-        array = replace(array, roots=s.shadow(replace(first, roots=shown)))
+        array = replace(array, roots=s.deferred_view(replace(first, roots=shown)))
     if first.readonly:
         array = replace(array, readonly=True)
     return array_lists.of_rows(array, item, own=not shown)

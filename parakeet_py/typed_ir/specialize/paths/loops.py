@@ -386,9 +386,9 @@ def _fixed_point(
             results = s.leaving(s.mergeable(results), before)
             record_arrays.stay_inside(s, results, len(s.builder.scopes) - 1)
             assigned_attributes.must_be_bound(s, sources, fields_before, results[len(op.params) :])
-            if s.shadows.made:
+            if s.deferred_views.made:
                 leaving = (root for result in results for root in roots_of(result) if root > before)
-                s.shadows.merge(inside, frozenset(leaving))
+                s.deferred_views.merge(inside, frozenset(leaving))
             joined = [
                 join.join(s, template, with_inner_roots(template_of(result, varying=True), before, inside))
                 for template, result in zip(templates, results, strict=True)

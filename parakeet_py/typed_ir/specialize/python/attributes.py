@@ -316,7 +316,7 @@ _OF_MEMMAPS = ("filename", "mode", "offset")
 def _complex_part(s: Context, array: ArrayV, name: str) -> Value:
     """The real or imaginary parts: a view in NumPy, here a copy as long as it is not stored to."""
     kind = Scalar(real_dtype(array.dtype))
-    if s.shadows.site in s.shadows.wanted:
+    if s.deferred_views.site in s.deferred_views.wanted:
         offset = ir.Const(itemsize(kind.dtype) if name == "imag" else 0, PYINT)
         strides = [stride_of(s, array, axis) for axis in range(array.rank)]
         view = strided(s, array, offset, array.extents, strides, dtype=kind.dtype)
@@ -325,7 +325,7 @@ def _complex_part(s: Context, array: ArrayV, name: str) -> Value:
     if isinstance(made, ScalarV):
         made = rank0(s, made.operand)
     assert isinstance(made, ArrayV)
-    return replace(made, roots=s.shadow(array))
+    return replace(made, roots=s.deferred_view(array))
 
 
 def _scalar_attribute(s: Context, value: ScalarV, name: str) -> Value:

@@ -306,7 +306,7 @@ def _round(s: Context, procedure: Procedure) -> bool:
         s.builder.fields = dict(zip(state.sources, [join.value_of(s, one, left) for one in held], strict=True))
         s.frames.append(frame)
         value = s.settle([s.run(frame.function.body)[0]])[0]
-        if any(root in s.shadows.made for root in roots_of(value)):
+        if any(root in s.deferred_views.made for root in roots_of(value)):
             raise s.unsupported("a recursion that gives a view that cannot be compiled")
         try:
             template = _result(s, value, procedure.inside)
