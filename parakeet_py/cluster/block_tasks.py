@@ -17,9 +17,9 @@ from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
 from parakeet_py.cluster.planned_call import RegionRun
 from parakeet_py.cluster.stores import Stores
 from parakeet_py.cluster.stretches import stretches_of
-from parakeet_py.cluster.windows import Layout, TaskInputs
+from parakeet_py.cluster.windows import Layout, TaskInputs, made
 from parakeet_py.cluster.worker import tasks
-from parakeet_py.cluster.worker.buffers import Box, Piece, ScalarSlot, ViewSlot, WindowSpec, volume
+from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec, volume
 from parakeet_py.cluster.worker.given_up import may_give_up
 from parakeet_py.cluster.worker.tasks import Arguments, Stretch
 from parakeet_py.hybrid.partition.block_parts import private_identity
@@ -297,14 +297,12 @@ class BlockTasks:
         if known is None:
             known = self.layouts[where] = self._new_layout(number, place, target)
         layout, written, old, skipped = known
-        pieces: tuple[Piece, ...] = ()
-        if layout is not None and old:
-            pieces = tuple(windows.pieces(inputs, snapshot, layout, skipped, self.repeats))
-        spec: WindowSpec | None = self.layouts.get((where, pieces))
+        taken = windows.taken(inputs, snapshot, layout, skipped, self.repeats) if layout is not None and old else ()
+        spec: WindowSpec | None = self.layouts.get((where, taken))
         if spec is None:
             box = tuple((0, 0) for _ in root.shape) if layout is None else layout.box
-            made = WindowSpec(root.dtype, box, pieces, written, skipped)
-            spec = self.layouts.setdefault((where, pieces), made)  # its `id` is a key of others
+            spec = WindowSpec(root.dtype, box, tuple(map(made, taken)), written, skipped)
+            self.layouts[where, taken] = spec  # its `id` is a key of others
         if layout is not None and layout.whole and len(snapshot.keys) > 1:
             self.call.check_size(self.run.region.line, volume(spec.box) * root.itemsize)
         return spec

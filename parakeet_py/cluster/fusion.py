@@ -19,7 +19,7 @@ fetch them from another one would take longer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from hashlib import blake2b
 from typing import Any
 
@@ -179,26 +179,26 @@ class _Fusion:
     def widest_slices(self) -> None:
         """Slices that only a group reads which reads a wider one of the same chunk are taken from that."""
         slices: dict[tuple[Hashable, int], list[Hashable]] = {}
+        of = self.of
         for key in self.apart:
             task = self.tasks.get(key)
             if not isinstance(task, Task) or task.func is not worker.cut or key in self.shown:
                 continue
-            groups = {id(self.of.get(one)): one for one in self.readers.get(key, ()) if self.of.get(one) is not None}
-            if len(groups) == 1 and len(self.of[key].members) == 1:
-                ((group, _),) = groups.items()
-                slices.setdefault((task.args[0].key, group), []).append(key)
+            groups = {id(of[one]) for one in self.readers.get(key, ()) if one in of}
+            if len(groups) == 1 and len(of[key].members) == 1:
+                slices.setdefault((task.args[0].key, *groups), []).append(key)
+        known: dict[tuple[Box, ...], list[tuple[int, int, Box]]] = {}
         for (source, _), keys in slices.items():
-            boxes = {key: self.tasks[key].args[1] for key in keys}
-            rank = {key: (volume(box), -self.order[key]) for key, box in boxes.items()}
-            for key, box in boxes.items():
-                wider = [one for one, other in boxes.items() if rank[one] > rank[key] and is_in(box, other)]
-                if wider:  # the widest is in no other one
-                    self._take_from(key, max(wider, key=rank.__getitem__), source)
+            if len(keys) > 1:
+                keys.sort(key=self.order.__getitem__)
+                boxes = tuple([self.tasks[key].args[1] for key in keys])
+                if boxes not in known:
+                    known[boxes] = _inside_others(boxes)
+                for number, wider, local in known[boxes]:
+                    self._take_from(keys[number], keys[wider], source, local)
 
-    def _take_from(self, key: Hashable, wider: Hashable, source: Hashable) -> None:
+    def _take_from(self, key: Hashable, wider: Hashable, source: Hashable, local: Box) -> None:
         """Take a slice from a wider one, in the task of those that read both."""
-        bounds, outer = self.tasks[key].args[1], self.tasks[wider].args[1]
-        local = tuple((lo - first, hi - first) for (lo, hi), (first, _) in zip(bounds, outer, strict=True))
         self.tasks[key] = Task(key, worker.cut, TaskRef(wider), local)
         group = self.of[self.readers[key][0]]
         self.readers[source].remove(key)
@@ -388,6 +388,19 @@ def fused(
             if not made.joined():
                 break
     return made.made()
+
+
+def _inside_others(boxes: Sequence[Box]) -> list[tuple[int, int, Box]]:
+    """Of boxes that are in others: their numbers, those of the widest ones around them, and where in these they are."""
+    found = []
+    rank = [(volume(box), -number) for number, box in enumerate(boxes)]
+    for number, box in enumerate(boxes):
+        around = [one for one, other in enumerate(boxes) if rank[one] > rank[number] and is_in(box, other)]
+        if around:  # the widest is in no other one
+            wider = max(around, key=rank.__getitem__)
+            local = tuple((lo - first, hi - first) for (lo, hi), (first, _) in zip(box, boxes[wider], strict=True))
+            found.append((number, wider, local))
+    return found
 
 
 def _is_constant(task: Any) -> bool:

@@ -53,7 +53,7 @@ class Keys:
 
     @staticmethod
     def __dask_optimize__(graph: Any, keys: Any, **settings: Any) -> Any:
-        return da.optimization.optimize(graph, keys, **settings)
+        return da.Array.__dask_optimize__(graph, keys, **settings)  # which a setting of Dask's may change
 
     __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
 

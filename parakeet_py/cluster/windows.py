@@ -59,17 +59,24 @@ def hull(boxes: Sequence[Box]) -> Box:
     return tuple((min(lo for lo, _ in ends), max(hi for _, hi in ends)) for ends in zip(*boxes, strict=True))
 
 
-def _at(box: Box, outer: Box) -> tuple[int, ...]:
-    """Where a box begins in another one."""
-    return tuple(lo - first for (lo, _), (first, _) in zip(box, outer, strict=True))
+Taken = tuple[int, Box, Box, int]
+"""What a window takes: the place of a value among those of its task, a box, of which box the value is, and its item."""
+
+
+def made(taken: Taken) -> Piece:
+    """A piece of a window."""
+    place, box, outer, item = taken
+    return Piece(place, box, tuple(lo - first for (lo, _), (first, _) in zip(box, outer, strict=True)), item)
 
 
 class ChunkPart(NamedTuple):
-    """What a window takes of a chunk, which has `whole` elements: a box of the root, of `size` elements, that begins at
-    `at` in the chunk; where a slice may be sent instead, its bounds in the chunk; and whether that is worth it."""
+    """What a window takes of a chunk, the box `chunk` of `whole` elements: a box of the root, of `size` elements, that
+    begins at `at` in the chunk; where a slice may be sent instead, its bounds in the chunk; and whether that is worth
+    it."""
 
     place: Place
     box: Box
+    chunk: Box
     at: tuple[int, ...]
     local: Box | None
     size: int
@@ -103,8 +110,9 @@ def _layout(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout:
         at = tuple(lo - b[number] for (lo, _), b, number in zip(here, bounds, place, strict=True))
         local = tuple((a, a + hi - lo) for a, (lo, hi) in zip(at, here, strict=True))
         sent = local if len(inner) > 1 or len(boxes) == 1 else None
-        size, whole = volume(here), volume(box_of(bounds, place))
-        found.append(ChunkPart(place, here, at, sent, size, whole, sent is not None and is_sliced(size, whole)))
+        chunk = box_of(bounds, place)
+        size, whole = volume(here), volume(chunk)
+        found.append(ChunkPart(place, here, chunk, at, sent, size, whole, sent is not None and is_sliced(size, whole)))
     box = hull(boxes)
     whole = box == tuple((0, b[-1]) for b in bounds)
     return Layout(box, len(boxes) == 1 or box in boxes, whole, tuple(found))
@@ -131,29 +139,32 @@ class Windows:
         pieces = self.pieces(inputs, snapshot, layout) if old else ()
         return WindowSpec(snapshot.root.dtype, layout.box, tuple(pieces), written)
 
-    def pieces(
+    def pieces(self, inputs: TaskInputs, snapshot: Snapshot, layout: Layout) -> list[Piece]:
+        """What a window takes of the chunks that the root has now."""
+        return [made(one) for one in self.taken(inputs, snapshot, layout)]
+
+    def taken(
         self, inputs: TaskInputs, snapshot: Snapshot, layout: Layout, skipped: Box | None = None, again: bool = False
-    ) -> list[Piece]:
+    ) -> tuple[Taken, ...]:
         """What a window takes of the chunks that the root has now, but for what is skipped; edges of chunks may be
         computed again."""
         whole = self._whole_key(snapshot, layout) if layout.whole else None
         if whole is not None:
-            return [Piece(inputs.place(whole), layout.box, (0,) * len(layout.box))]
+            return ((inputs.place(whole), layout.box, layout.box, -1),)
         graph, near_by = self.graph, inputs.near or ()
         remade = graph.again
-        found: list[Piece] = []
+        found: list[Taken] = []
         moved: list[tuple[int, int, Hashable]] = []
-        zeros, sent, keys = (0,) * len(layout.box), False, snapshot.keys
+        sent, keys = False, snapshot.keys
         parts: list[tuple[ChunkPart, Hashable, bool]] = []
         direct: list[Hashable] = []
         for part in layout.pieces:
-            place, box, _, _, _, _, sliced = part
-            key = keys.get(place)
+            key = keys.get(part.place)
             if key is None:
                 continue
             if skipped is not None:
-                key = remade.before(key, box, skipped)
-            cut = sliced and key not in near_by
+                key = remade.before(key, part.box, skipped)
+            cut = part.sliced and key not in near_by
             parts.append((part, key, cut))
             if again and not cut:
                 direct.append(key)
@@ -161,27 +172,25 @@ class Windows:
         if direct and inputs.home is None:
             inputs.home = remade.home(direct[0])
         for number, (part, key, cut) in enumerate(parts):
-            _, own_box, start, local, size, whole_size, _ = part
-            if skipped is not None and not cut:
-                frame = remade.frame(key, own_box, start, skipped)
+            if cut:
+                edge = self._made(inputs, part, key, near, snapshot.root.itemsize) if again else None
+                if edge is not None:
+                    found.append((inputs.place(edge[0]), part.box, edge[1], -1))
+                    continue
+                assert part.local is not None
+                slice_ = graph.slice(key, part.whole, part.local)
+                sent = sent or remade.is_made(key)
+                found.append((inputs.place(slice_), part.box, part.box, -1))
+            else:
+                frame = None if skipped is None else remade.frame(key, part.box, part.at, skipped)
                 if frame is not None:
                     direct.clear()
                     own = inputs.place(frame[0])
-                    found += [Piece(own, box, zeros, number) for number, box in enumerate(frame[1])]
+                    found += [(own, box, box, item) for item, box in enumerate(frame[1])]
                     continue
-            if cut:
-                made = self._made(inputs, part, key, near, snapshot.root.itemsize) if again else None
-                if made is not None:
-                    found.append(Piece(inputs.place(made[0]), own_box, _at(own_box, made[1])))
-                    continue
-                assert local is not None
-                slice_ = graph.slice(key, whole_size, local)
-                sent = sent or remade.is_made(key)
-                found.append(Piece(inputs.place(slice_), own_box, zeros))
-            else:
-                found.append(Piece(inputs.place(key), own_box, start))
+                found.append((inputs.place(key), part.box, part.chunk, -1))
             if key not in near_by:
-                moved.append((size, number, key))
+                moved.append((part.size, number, key))
         if inputs.near is None:  # the task is where the largest is
             moved = sorted(moved)[:-1] if len(moved) > 1 else []
         for size, _, key in moved:
@@ -190,7 +199,7 @@ class Windows:
         if direct and not sent:
             inputs.inner += direct
             inputs.depth = max([inputs.depth, *map(remade.depth, direct)])
-        return found
+        return tuple(found)
 
     def _made(
         self, inputs: TaskInputs, part: ChunkPart, key: Hashable, near: frozenset[Hashable], itemsize: int

@@ -2,8 +2,9 @@
 
 python -m parakeet_py.bench.on_dask.compare --workers 2 --threads 1 --size 1.0 kmeans heat_3d
 
-Tasks are counted by the scheduler: all that workers have run, in rounds too. With `--overhead`, each program runs on
-one worker with one thread beside the same call in this process on one thread, with chunks that take over 50 ms each.
+Tasks are counted by the scheduler, all that workers have run, in rounds too, and in graphs as they are built, before
+Dask makes one of several. With `--overhead`, each program runs on one worker with one thread beside the same call in
+this process on one thread, with chunks that take over 50 ms each.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import dask
 import dask.array as da
 import distributed
 import numpy as np
-from distributed.diagnostics.plugin import SchedulerPlugin
 
 from parakeet_py import accelerate, options
 from parakeet_py.bench.on_dask import functions, peers
+from parakeet_py.bench.on_dask.task_counts import Counter, Tasks, wait
 
 ROUNDS, STEPS = 5, 20
 CHUNKS = 4  # in `overhead`
@@ -87,32 +88,7 @@ def tasks_of(array: Any) -> int:
     return len(array.__dask_optimize__(array.dask, array.__dask_keys__()))
 
 
-class Counter(SchedulerPlugin):  # type: ignore[misc]
-    """Counts the tasks that workers run."""
-
-    name = "count"
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def transition(self, key: Any, start: str, finish: str, *args: Any, **more: Any) -> None:
-        if start == "processing" and finish == "memory":
-            self.count += 1
-
-    def of(self, function: Callable[..., Any], given: Sequence[Any]) -> int:
-        """How many tasks a program is."""
-        wait(given)
-        self.count = 0
-        wait(dask.persist(function(*given)))
-        return self.count
-
-
-def wait(arrays: Any) -> None:
-    """Until arrays are there."""
-    distributed.wait([one for one in arrays if hasattr(one, "dask")])
-
-
-def measured(name: str, size: float, repeats: int, counter: Counter) -> dict[str, tuple[float, int]]:
+def measured(name: str, size: float, repeats: int, counter: Counter) -> dict[str, tuple[float, Tasks]]:
     """Median seconds of a program in each form, and its tasks; results are compared.
 
     Raises
@@ -122,7 +98,7 @@ def measured(name: str, size: float, repeats: int, counter: Counter) -> dict[str
     """
     given = dask.persist(*arguments(name, size))
     seconds: dict[str, list[float]] = {form: [] for form in forms(name)}
-    counts: dict[str, int] = {}
+    counts: dict[str, Tasks] = {}
     results: dict[str, Any] = {}
     made = forms(name)
     for turn in range(repeats + 1):
@@ -232,15 +208,15 @@ def main(arguments_: Sequence[str] | None = None) -> None:
             return
         counter = Counter()
         cluster.scheduler.add_plugin(counter)
-        print("| program | parakeet, ms | dask.array | map_blocks + numba | tasks | of dask.array | of numba |")
-        print("|---|---|---|---|---|---|---|")
+        print("| program | parakeet, ms | dask.array | map_blocks + numba | tasks run | as built |")
+        print("|---|---|---|---|---|---|")
         for name in chosen.names or NAMES:
             found = measured(name, chosen.size, chosen.repeats, counter)
-            own, count = found["parakeet"]
-            cells = [f"{1e3 * own:.0f}"]
-            cells += [f"{found[form][0] / own:.2f}" if form in found else "" for form in ("dask.array", "numba")]
-            cells += [str(count), *(str(found[form][1]) if form in found else "" for form in ("dask.array", "numba"))]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+            own = found["parakeet"][0]
+            cells = [f"{found[form][0] / own:.2f}" if form in found else "" for form in ("dask.array", "numba")]
+            run, built = (" / ".join(str(tasks[at]) for _, tasks in found.values()) for at in range(2))
+            print(f"| {name} | {1e3 * own:.0f} | {' | '.join(cells)} | {run} | {built} |", flush=True)
+        print("Tasks: of parakeet, dask.array, and numba.")
 
 
 if __name__ == "__main__":

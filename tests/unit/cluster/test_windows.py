@@ -61,10 +61,13 @@ def test_blocks_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = np.random.default_rng(2).random((60, 14)), np.random.default_rng(3).random((60, 14))
     found = []
     own = stretches.stretches_of
+
+    def noted(*args: Any) -> Any:
+        found.append(own(*args))
+        return found[-1]
+
     monkeypatch.setattr(stretches, "LEAST", 0)
-    monkeypatch.setattr(
-        "parakeet_py.cluster.block_tasks.stretches_of", lambda *args: found.append(own(*args)) or found[-1]
-    )
+    monkeypatch.setattr("parakeet_py.cluster.block_tasks.stretches_of", noted)
     calls: list[tuple[Any, ...]] = [(smoothed, x, 3), (far, x, y), (roots, x)]
     with dask.config.set(scheduler="sync"):
         for function, *args in calls:
