@@ -377,7 +377,7 @@ def options(**changes: Any) -> Iterator[Config]:
     ValueError
         A value out of range.
     """
-    token = _changed.set(_consistent(replace(current(), **_validated(changes))))
+    token = _changed.set(_consistent(replace(current(), **validated(changes))))
     _count_blocks(1)
     try:
         yield current()
@@ -426,7 +426,7 @@ def _consistent(config: Config) -> Config:
     return config
 
 
-def _validated(changes: dict[str, Any]) -> dict[str, Any]:
+def validated(changes: dict[str, Any]) -> dict[str, Any]:
     """`changes` with text and path-like values brought to the types of the fields."""
     result: dict[str, Any] = {}
     for name, value in changes.items():

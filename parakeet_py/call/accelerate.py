@@ -351,6 +351,7 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
     if options:
         with settings.options(**options):
             pass  # refuses values that make no sense now, not at the first call
+        options = settings.validated(options)
     if function is not None:
         return _make(function, options)
 

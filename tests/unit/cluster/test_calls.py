@@ -316,6 +316,9 @@ def test_what_has_to_be_in_one_place() -> None:
         assert same(taken(table, keys), np.arange(300_000.0)[KEYS] + 1)
     with options(gather_limit="1MB"), pytest.raises(GatherLimitError, match="2400000 bytes of an array in one place"):
         taken(table, keys)
+    limited = accelerate(when="now", gather_limit="1MB", chunks="1 MB")(lambda table, keys: table[keys])
+    with pytest.raises(GatherLimitError, match="gather_limit=1000000"):
+        limited(table, keys)
 
 
 def test_what_python_has_to_do() -> None:
