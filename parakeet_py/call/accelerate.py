@@ -22,6 +22,7 @@ from parakeet_py.llvm.entry.callable_type import (
     begin_with,
     complete_with,
     make_slow,
+    seal,
     set_reduce,
     set_slow,
 )
@@ -338,9 +339,12 @@ def accelerate(function: Any = None, /, **options: Any) -> Any:
         `ptx(*args, target="sm_90")` and `export(folder, *args)`.
     """
     if not options and type(function) is types.FunctionType:  # nearly always
-        instance = AcceleratedFunction.__new__(AcceleratedFunction)
-        equip(instance, function, options)
-        return instance
+        usual, waits, made_of = _usual_for
+        if waits and usual is settings.environment() and function.__name__ not in _ASKED_BY_THE_COMPILER:
+            how = begins()
+            if how[-1] and usual.enabled:
+                return AcceleratedFunction(function, LATER, made_of, how)
+        return _make(function, options)
     if options.get("exact") is False:
         del options["exact"]  # the settings may still ask for it
     for name in options:
@@ -574,6 +578,7 @@ AcceleratedFunction.compile = _compile
 AcceleratedFunction.explain = _explain
 AcceleratedFunction.roofline = _roofline
 AcceleratedFunction.export = export
+seal()
 
 __all__ = ["AcceleratedFunction", "accelerate"]
 

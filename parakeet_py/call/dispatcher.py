@@ -169,8 +169,8 @@ class Dispatcher(Compiling):
                 finally:
                     self.raw = None
             else:
-                if not self.refused.untold:  # before the call, as it may lead to smaller ones, in recursion
-                    self.leave_to_gate(normal, args, kwargs, size_of(normal))
+                if not self.refused.untold or self.refused.come_again(normal):
+                    self.leave_to_gate(normal, args, kwargs)  # before the call, as it may lead to smaller ones
                 result = self.function(*args, **kwargs)
             if self.refused.untold:
                 self.went_well(normal)
@@ -298,7 +298,10 @@ class Dispatcher(Compiling):
                     return done
         pays = log is None and not sys.is_finalizing() and self.config().pays
         if log is None and self.refused.is_left(normal):
-            return self.rent(normal, refused=True) if pays else self.run_python(normal)
+            if pays:
+                return self.rent(normal, refused=True)
+            self.leave_to_gate(normal, *self.as_made(normal))
+            return self.run_python(normal)
         if pays and self.account.takes(normal, self.has_stored):
             return self.rent(normal)
         if pays and is_busy() and self.goes_on(normal):
@@ -389,10 +392,7 @@ class Dispatcher(Compiling):
     def rent(self, normal: tuple[Any, ...], refused: bool = False) -> Any:
         """Run a call in Python, until compiling pays, or because it is `refused`; when there are many, a gate takes
         them."""
-        args, raw = normal, self.raw
-        kwargs: dict[str, Any] = {}
-        if raw is not None and len(raw[0]) == len(normal) and all(map(operator.is_, raw[0], normal)):
-            args, kwargs = raw[1:]
+        args, kwargs = self.as_made(normal)
         size = size_of(normal)  # the call may change it
         if self.account.running:  # a recursive call, which is not the last one
             self.open_gate(normal, args, kwargs, refused, size)
@@ -400,6 +400,13 @@ class Dispatcher(Compiling):
             return self.account.run(normal, partial(self.run_python, normal))
         finally:
             self.open_gate(normal, args, kwargs, refused, size)
+
+    def as_made(self, normal: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """How the call in progress, in positional form, was made."""
+        raw = self.raw
+        if raw is not None and len(raw[0]) == len(normal) and all(map(operator.is_, raw[0], normal)):
+            return raw[1:]
+        return normal, {}
 
     def open_gate(
         self, normal: tuple[Any, ...], args: Sequence[Any], kwargs: Mapping[str, Any], refused: bool, size: int
@@ -414,10 +421,10 @@ class Dispatcher(Compiling):
                 finally:
                     self.lock.release()
 
-    def leave_to_gate(self, normal: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], size: int) -> None:
+    def leave_to_gate(self, normal: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Let a gate take calls like this one, which is refused as others like it were, behind machine code."""
         with self.after_python():
-            gate = self.account.gate_for_refused(args, kwargs, max(size, size_of((*args, *kwargs.values()))))
+            gate = self.account.gate_for_refused(args, kwargs, size_of((*normal, *args, *kwargs.values())))
             if gate is not None and self.lock.acquire(blocking=False):
                 try:
                     self.install_plain(gate)

@@ -33,6 +33,7 @@ from parakeet_py.signature.specs import MAX_DEPTH, Signature
 
 SETTLED: Final = 4  # refused calls of a kind
 FIRST_LOOK: Final = 256  # calls of a settled kind until one is looked at in full; then twice as many
+AGAIN: Final = 64  # calls of a settled kind that go by, one after the other, without one that goes well
 AT_GATES: Final = FIRST_LOOK // 4  # as how many calls those count that a gate takes between two that it lets pass
 MAX_KINDS: Final = 64  # of one function
 MAX_RAISED: Final = 64  # signatures of refused calls that raised which are remembered
@@ -188,6 +189,11 @@ class Refusals:
             return False
         found = self._kinds.get(kind_of(normal))
         return found is not None and found.goes_by()
+
+    def come_again(self, normal: Sequence[Any]) -> bool:
+        """Do so many calls like this one come that a gate may take them, although each of them raises?"""
+        found = self._kinds.get(kind_of(normal))
+        return found is not None and found.look - found.left >= AGAIN
 
     def pass_by(self, normal: Sequence[Any]) -> None:
         """A gate takes calls like this one for a while, of which none is counted."""

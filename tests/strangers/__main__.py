@@ -76,6 +76,7 @@ def run(name: str, module: str, given: argparse.Namespace) -> dict[str, Any]:
     more = {"STRANGERS_TESTS": str(given.tests)}
     own = more | {"STRANGERS": module.partition(".")[0]}
     report = given.folder / f"{name}.report.json"
+    suite(module, place, more, given.timeout, "--collect-only")  # sources are compiled now, not in the first turn
     turns = [
         (
             suite(module, place, more, given.timeout),
@@ -128,11 +129,11 @@ def measured(command: list[str], place: Path, more: dict[str, str], timeout: flo
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.perf_counter() - start
 
 
-def suite(module: str, place: Path, more: dict[str, str], timeout: float) -> dict[str, Any]:
+def suite(module: str, place: Path, more: dict[str, str], timeout: float, *others: str) -> dict[str, Any]:
     """The tests of a package: which passed, and the seconds they took."""
     report = place.with_name(f"{place.name}.xml")
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.strangers.plugin", "--pyargs", module, "-q"]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.strangers.plugin", "--pyargs", module, "-q", *others]
     command += [
         "--maxfail=10000",
         "--continue-on-collection-errors",

@@ -8,6 +8,7 @@ classes whose objects have no size, and where an accelerated function keeps what
 from __future__ import annotations
 
 import ctypes
+import sys
 from array import array
 from collections.abc import Iterable
 from functools import lru_cache
@@ -43,6 +44,8 @@ _WORDS: Final = (
     "UNSIZED",
     "ARRAY_TYPE",
     "INT_TYPE",
+    "INT_ADDED",
+    "INT_LIMIT",
     "LIST_TYPE",
     "TUPLE_TYPE",
     "DICT_TYPE",
@@ -55,6 +58,10 @@ _WORDS: Final = (
     "MAKE_SLOW",
     "DROP",
 )
+# An int of one digit: the word behind the header is below a limit, on Python 3.11 after one has been added, and the
+# digit follows.
+_INT_ADDED: Final = 0 if sys.version_info >= (3, 12) else 1
+_DIGIT: Final = Layout.SIZE + 8
 _gone = ctypes.create_string_buffer(b"call of a function that is being freed")
 
 _classes = (ctypes.c_int64 * (2**HASH_BITS + PROBES))()
@@ -83,6 +90,21 @@ def entry_place() -> int:
     return place if len(entries) == 1 and 0 not in entries else 0  # all functions have the same one
 
 
+def _int_limit() -> int:
+    """Below what the word behind the header is for ints of one digit; 0 if they are not laid out as expected."""
+
+    def word(number: int) -> int:
+        return ctypes.c_int64.from_address(id(number) + Layout.SIZE).value + _INT_ADDED
+
+    limit = 16 if sys.version_info >= (3, 12) else 3
+    short, long = (0, 1, -1, 1000, -1000, 2**30 - 1, 1 - 2**30), (2**30, -(2**30), 2**70, -(2**63))
+    expected = all(
+        0 <= word(number) < limit and ctypes.c_int32.from_address(id(number) + _DIGIT).value == abs(number)
+        for number in short
+    )
+    return limit if expected and not any(0 <= word(number) < limit for number in long) else 0
+
+
 @lru_cache(maxsize=1)
 def table() -> array[int]:
     """The table."""
@@ -99,6 +121,8 @@ def table() -> array[int]:
         "UNSIZED": ctypes.addressof(_classes),
         "ARRAY_TYPE": id(np.ndarray),
         "INT_TYPE": id(int),
+        "INT_ADDED": _INT_ADDED,
+        "INT_LIMIT": _int_limit(),
         "LIST_TYPE": id(list),
         "TUPLE_TYPE": id(tuple),
         "DICT_TYPE": id(dict),
@@ -142,6 +166,21 @@ def magnitude(table: ptr, number: ptr) -> i64:
         return ANY_INT
     return -value if value < 0 else value
 
+# Is an int of one digit, which is its value without a sign?
+@internal.alwaysinline
+def is_digit(table: ptr, number: ptr) -> i1:
+    return ult(number.SIZE.i64 + table.INT_ADDED.i64, table.INT_LIMIT.i64)
+
+# Is it plain to see that an argument of a class with a size is no larger?
+@internal.alwaysinline
+def is_small(table: ptr, value: ptr, largest: i64, largest_int: i64) -> i1:
+    kind = value.TYPE.ptr
+    if kind == table.INT_TYPE.ptr and is_digit(table, value):
+        return ule(sext(value.DIGIT.i32), largest_int)
+    if kind == table.LIST_TYPE.ptr or kind == table.TUPLE_TYPE.ptr or kind == table.DICT_TYPE.ptr:
+        return ule(value.SIZE.i64, largest)
+    return 0
+
 # The size of an argument; -1 if its class is not known.
 @internal
 def size_of(table: ptr, value: ptr) -> i64:
@@ -156,6 +195,8 @@ def size_of(table: ptr, value: ptr) -> i64:
     if kind == table.ARRAY_TYPE.ptr:
         return elements(value)
     if kind == table.INT_TYPE.ptr:
+        if is_digit(table, value):
+            return sext(value.DIGIT.i32)
         return magnitude(table, value)
     if kind == table.LIST_TYPE.ptr or kind == table.TUPLE_TYPE.ptr or kind == table.DICT_TYPE.ptr:
         return value.SIZE.i64
@@ -174,6 +215,7 @@ def time_now(table: ptr) -> i64:
         "PROBES": PROBES,
         "ANY_INT": 2**63 - 1,
         "MONOTONIC": MONOTONIC,
+        "DIGIT": _DIGIT,
         **{name: 8 * place for place, name in enumerate(_WORDS)},
         **{name: getattr(Layout, name) for name in ("TYPE", "NDIM", "DIMS", "SIZE")},
     },

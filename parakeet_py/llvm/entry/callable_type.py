@@ -64,6 +64,7 @@ _DEFAULT: Final = 1 << 18  # Py_TPFLAGS_DEFAULT
 _BASETYPE: Final = 1 << 10
 _HAVE_VECTORCALL: Final = 1 << 11
 _METHOD_DESCRIPTOR: Final = 1 << 17
+_IMMUTABLE: Final = 1 << 8
 _T_LONGLONG: Final = 17
 _T_PYSSIZET: Final = 19
 _READONLY: Final = 1
@@ -144,9 +145,11 @@ def _make_base() -> Any:
 _Base: Any = _make_base()
 
 
-# What introspection reads of a function besides its name and docstring. (To ask a function for its annotations makes a
-# dict of them.)
+# What introspection reads of a function. Instances have none of it of their own, so that most need no dict: packages
+# have thousands of functions.
 _OF_FUNCTIONS = (
+    "__name__",
+    "__qualname__",
     "__code__",
     "__defaults__",
     "__kwdefaults__",
@@ -157,6 +160,24 @@ _OF_FUNCTIONS = (
     "__annotate__",
     "__type_params__",
 )
+
+
+class _OfFunction(str):
+    """The type's own `__module__` or docstring, in whose place an instance shows those of its function, unless it has
+    been given others."""
+
+    shows = "__module__"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else getattr(instance._function, self.shows)
+
+
+class _Type(type):
+    """The type of the type, whose `__module__` is no descriptor, as pickle wants it."""
+
+    @property
+    def __module__(cls) -> str:  # type: ignore[override]
+        return str(vars(cls)["__module__"])
 
 
 # What slots hold that are not set yet. Packages have thousands of functions, most of which never set these.
@@ -176,7 +197,7 @@ class _Signature:
         return None if instance is None else inspect.signature(instance.__wrapped__)
 
 
-class AcceleratedFunction(_Base):  # type: ignore[misc]
+class AcceleratedFunction(_Base, metaclass=_Type):  # type: ignore[misc]
     """A function that runs as machine code once its argument types have been seen.
 
     Parameters
@@ -188,6 +209,8 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
     begins : nanoseconds that calls may take in Python before something is decided, the table of the first gate, and
         where calls enter that; None: it is not known yet how calls begin
     """
+
+    __module__ = _OfFunction(__name__)
 
     # What calls need is in slots: `functools.wraps` copies what is in `__dict__` to other functions.
     __slots__ = (
@@ -231,13 +254,9 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         if type(function) is not types.FunctionType:
             functools.update_wrapper(self, function)
             return
-        # The same, but that annotations are asked for when they are needed: packages have thousands of functions.
-        # Set one by one, these need no dict.
-        self.__module__, self.__name__ = function.__module__, function.__name__
-        self.__qualname__, self.__doc__ = function.__qualname__, function.__doc__
         if attributes := function.__dict__:
             self.__dict__.update(attributes)
-        self.__wrapped__ = function
+            self.__dict__["__wrapped__"] = function
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -279,7 +298,9 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
         if name in _UNSET:
             return _UNSET[name]
         if name in _OF_FUNCTIONS:
-            return getattr(self.__wrapped__, name)
+            return getattr(self._function, name)
+        if name == "__wrapped__":
+            return self._function
         if name == "_dispatcher" and self._complete is not None:
             return _complete(self)
         if name == "_slow":
@@ -299,6 +320,11 @@ class AcceleratedFunction(_Base):  # type: ignore[misc]
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return _reduce(self, sys._getframe(1))
+
+
+_documentation = _OfFunction(AcceleratedFunction.__doc__)
+_documentation.shows = "__doc__"
+AcceleratedFunction.__doc__ = _documentation
 
 
 def _without_dispatcher(instance: AcceleratedFunction) -> Any:
@@ -387,6 +413,15 @@ HAS_NATIVE_CALLS: Final = (
 if HAS_NATIVE_CALLS:
     _get_slot(AcceleratedFunction).value = _get_slot(types.FunctionType).value
     _flags(AcceleratedFunction).value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
+
+
+def seal() -> None:
+    """The type has all its attributes: from now on they cannot be set, so that the interpreter may look methods of this
+    type up as quickly as those that are plain functions."""
+    if HAS_NATIVE_CALLS:
+        _flags(AcceleratedFunction).value |= _IMMUTABLE
+
+
 SLOW_OFFSET: Final = _offset_of("_slow")
 FIRST_OFFSET: Final = _offset_of("_first")
 FUNCTION_OFFSET: Final = _offset_of("_function")

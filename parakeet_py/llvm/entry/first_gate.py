@@ -83,8 +83,10 @@ def first(self: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     while place != end:
         kind = place.ptr.TYPE.ptr
         if unsized.ptr[(i64(kind) * HASH) >> HASH_SHIFT] != kind:
-            if is_large(table, place.ptr, self):
-                return pass_on(self, table, arguments, nargsf, names)
+            value = place.ptr
+            if is_small(table, value, self.LARGEST.i64, self.LARGEST_INT.i64) == 0:
+                if is_large(table, value, self):
+                    return pass_on(self, table, arguments, nargsf, names)
         place += 8
     until = self.UNTIMED.i64
     if until <= 0:

@@ -42,10 +42,11 @@ class GateRecord(ctypes.Structure):
         return {}
 
     @classmethod
-    def source_of(cls, text: str, constants: dict[str, int]) -> Source:
+    def source_of(cls, text: str, constants: Mapping[str, int | str]) -> Source:
         """A text, with the offsets of the fields among its constants."""
         names = [name for base in (GateRecord, cls) for name, *_ in base._fields_]
-        return Source(text, _CONSTANTS | {name.upper(): getattr(cls, name).offset for name in names} | constants)
+        fields = {name.upper(): getattr(cls, name).offset for name in names}
+        return Source(text, {**_CONSTANTS, **fields, **constants})
 
     @property
     def address(self) -> int:

@@ -9,7 +9,7 @@ class, for arrays also their dtype and rank, for a bool or str which one it is. 
 arguments are of classes it knows, `unsized` or with a size. It lets a call pass when an argument is larger than
 `largest` (elements of an array, items of a list, tuple or dict, the value of an int), and when Python's calls have
 taken the nanoseconds that it was given. It measures their own time (see `booked_time`) with the monotonic clock, which
-costs some 50 ns: of short calls one in `SAMPLE`, which stands for all; of none if it is `FOR_EVER`.
+costs some 50 ns: of short calls one of some (`first_gate.SPAN`), which stands for all; of none if it is `FOR_EVER`.
 
 Under profilers, tracers and the like it takes the same calls: these see the plain function.
 
@@ -28,12 +28,11 @@ from parakeet_py.base.types import ARRAYS
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry import argument_sizes, booked_time
 from parakeet_py.llvm.entry.callable_type import Plain
+from parakeet_py.llvm.entry.first_gate import MOST, SPAN
 from parakeet_py.llvm.entry.gate_record import GateRecord
 from parakeet_py.signature.device_classes import class_lives_elsewhere
 
 FOR_EVER: Final = 2**63 - 1
-SAMPLE: Final = 16  # short calls of which one is measured
-SHORT: Final = 10_000  # ns
 MAX_ARGUMENTS: Final = 16
 _ARRAY, _INT, _SIZED, _ITSELF, _TEXT = 1, 2, 3, 4, 5  # what is looked at beside the class of an argument
 _OWN: Final = frozenset((bool, str, type(None)))  # which are looked at themselves
@@ -148,18 +147,30 @@ open_blocks: extern
 booked: extern
 table: extern
 
-# The call is Python's, and its time is booked.
-@internal
-def timed(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+# The call is Python's.
+@internal.alwaysinline
+def done(record: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
+    function = record.FUNCTION.ptr
+    if ENTRY_PLACE != 0:
+        return (function + ENTRY_PLACE).ptr.ptr(function, arguments, nargsf, names)
+    return PyObject_Vectorcall(function, arguments, nargsf, names)
+
+# The same, and its time is booked.
+@internal.alwaysinline
+def booked_call(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     if left == FOR_EVER:
-        return PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
+        return done(record, arguments, nargsf, names)
     until = record.UNTIL_SAMPLE.i64
+    if until <= 0:
+        return timed(record, arguments, nargsf, names)
+    estimate = record.ESTIMATE.i64
     record.UNTIL_SAMPLE.i64 = until - 1
-    if until > 0:
-        given = PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
-        record.LEFT.i64 = record.LEFT.i64 - record.ESTIMATE.i64
-        booked.i64 = booked.i64 + record.ESTIMATE.i64
-        return given
+    record.LEFT.i64 = left - estimate
+    booked.i64 = booked.i64 + estimate
+    return done(record, arguments, nargsf, names)
+
+@internal.noinline
+def timed(record: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     before = booked.i64
     start = time_now(table)
     result = PyObject_Vectorcall(record.FUNCTION.ptr, arguments, nargsf, names)
@@ -168,8 +179,28 @@ def timed(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr) -> pt
     booked.i64 = booked.i64 + own
     record.LEFT.i64 = record.LEFT.i64 - own
     record.ESTIMATE.i64 = own
-    record.UNTIL_SAMPLE.i64 = SAMPLE if own < SHORT else 0
+    record.UNTIL_SAMPLE.i64 = smin(SPAN // smax(own, 1), MOST)
     return result
+
+@internal.noinline
+def is_large(record: ptr, value: ptr) -> i1:
+    return ugt(size_of(table, value), record.LARGEST.i64)
+
+# Whatever the call's arguments are, if none is large.
+@internal
+def of_any_shape(record: ptr, left: i64, arguments: ptr, nargsf: i64, names: ptr, keywords: i64) -> ptr:
+    unsized = table.UNSIZED.ptr
+    place = arguments
+    end = arguments + 8 * ((nargsf & ARGUMENTS) + keywords)
+    while place != end:
+        kind = place.ptr.TYPE.ptr
+        if unsized.ptr[(i64(kind) * HASH) >> HASH_SHIFT] != kind:
+            value = place.ptr
+            if is_small(table, value, record.LARGEST.i64, record.LARGEST.i64) == 0:
+                if is_large(record, value):
+                    return go_on(record, arguments, nargsf, names)
+        place += 8
+    return booked_call(record, left, arguments, nargsf, names)
 
 def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
     record = holder.HEADER.ptr
@@ -181,13 +212,7 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
         keywords = names.SIZE.i64
     count = record.COUNT.i64
     if count < 0:
-        all = (nargsf & ARGUMENTS) + keywords
-        k = 0
-        while k < all:
-            if ugt(size_of(table, arguments.ptr[k]), record.LARGEST.i64):
-                return go_on(record, arguments, nargsf, names)
-            k += 1
-        return timed(record, left, arguments, nargsf, names)
+        return of_any_shape(record, left, arguments, nargsf, names, keywords)
     if ((nargsf & ARGUMENTS) + keywords != count) | (keywords != record.NAMED.i64):
         return go_on(record, arguments, nargsf, names)
     k = 0
@@ -208,7 +233,10 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
                 return go_on(record, arguments, nargsf, names)
             size = elements(value)
         elif kind == INT:
-            size = magnitude(table, value)
+            if is_digit(table, value):
+                size = sext(value.DIGIT.i32)
+            else:
+                size = magnitude(table, value)
         elif kind == SIZED:
             size = value.SIZE.i64
         elif kind == ITSELF:
@@ -219,16 +247,18 @@ def plain(holder: ptr, arguments: ptr, nargsf: i64, names: ptr) -> ptr:
         if ugt(size, record.LARGEST.i64):
             return go_on(record, arguments, nargsf, names)
         k += 1
-    return timed(record, left, arguments, nargsf, names)
+    return booked_call(record, left, arguments, nargsf, names)
 """
 
-_CONSTANTS: Final[dict[str, int]] = {
+_CONSTANTS: Final[dict[str, int | str]] = {
     "FOR_EVER": FOR_EVER,
     "ARRAY": _ARRAY,
     "INT": _INT,
     "SIZED": _SIZED,
     "ITSELF": _ITSELF,
     "TEXT": _TEXT,
-    "SAMPLE": SAMPLE,
-    "SHORT": SHORT,
+    "SPAN": SPAN,
+    "MOST": MOST,
+    "ENTRY_PLACE": argument_sizes.entry_place(),
+    **{name: argument_sizes.SIZES.constants[name] for name in ("UNSIZED", "HASH", "HASH_SHIFT", "DIGIT")},
 }

@@ -15,6 +15,7 @@ from parakeet_py import UnsupportedError, accelerate, asdevice, options
 from parakeet_py.call import dispatcher
 from parakeet_py.call.dispatch import specializations
 from parakeet_py.call.fallback_cache import (
+    AGAIN,
     AT_GATES,
     FIRST_LOOK,
     MAX_FORGIVEN,
@@ -25,7 +26,7 @@ from parakeet_py.call.fallback_cache import (
     kind_of,
 )
 from parakeet_py.call.renting import Account
-from parakeet_py.llvm.entry.callable_type import gates_of
+from parakeet_py.llvm.entry.callable_type import Plain, gates_of
 from parakeet_py.signature.specs import NoneSpec, Signature
 
 SCALE: Any = object()
@@ -321,6 +322,38 @@ def test_what_raised_at_first_is_compiled_later(times: int) -> None:
     for _ in range(4):
         assert f(holder, x).tolist() == [0.0, 3.0, 6.0]
     assert not f.fell_back and f.specializations
+
+
+def test_calls_that_raise_again_and_again_are_taken_by_a_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parakeet_py.call.renting.gates_pay", lambda: True)
+
+    def three(v: Any) -> Any:
+        a, b, c = v
+        return a + b * c
+
+    f: Any = accelerate(three)
+    for _ in range(SETTLED + AGAIN + 2):
+        assert raises(f, (1, 2)) == "ValueError: not enough values to unpack (expected 3, got 2)"
+    assert f((1, 2, 3)) == 7
+    assert any(isinstance(gate, Plain) for gate in gates_of(f)) and not f.fell_back
+
+
+def test_calls_that_compiled_code_gives_up_are_taken_by_a_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parakeet_py.call.renting.gates_pay", lambda: True)
+
+    def powers(n: int) -> Any:
+        found = np.zeros(2, dtype=np.int64)
+        product = 1
+        for i in range(n):
+            product *= i + 7
+            found[i % 2] = product
+        return found
+
+    f: Any = accelerate(powers)
+    assert f(3).tolist() == [504, 56]
+    for _ in range(SETTLED + 4):
+        assert raises(f, 40).startswith("OverflowError")
+    assert any(isinstance(gate, Plain) for gate in gates_of(f)) and f(3).tolist() == [504, 56]
 
 
 def test_calls_that_raise_and_others_in_turn() -> None:

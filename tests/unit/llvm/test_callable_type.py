@@ -171,14 +171,25 @@ def test_subclasses_work_through_call() -> None:
     assert Louder(plain)(1.0) == 3.0
 
 
-def test_attributes_can_be_added_to_the_type() -> None:
-    try:
-        AcceleratedFunction.answer = property(lambda self: (self.__name__, 42))  # type: ignore[attr-defined]
-        f: Any = AcceleratedFunction(plain)
-        assert f.answer == ("plain", 42)
-        assert f(1.0) == 3.0
-    finally:
-        del AcceleratedFunction.answer  # type: ignore[attr-defined]
+def test_instances_show_what_their_function_has() -> None:
+    f: Any = AcceleratedFunction(plain)
+    assert (f.__name__, f.__qualname__, f.__module__, f.__doc__) == ("plain", "plain", __name__, plain.__doc__)
+    assert f.__wrapped__ is plain and vars(f) == {}
+    f.__name__, f.__doc__ = "other", "a text"
+    assert (f.__name__, f.__doc__, vars(f)) == ("other", "a text", {"__name__": "other", "__doc__": "a text"})
+    assert AcceleratedFunction.__module__ == "parakeet_py.llvm.entry.callable_type"
+    assert str(AcceleratedFunction.__doc__).startswith("A function that runs")
+    assert pickle.loads(pickle.dumps(AcceleratedFunction)) is AcceleratedFunction
+
+
+def test_the_type_is_immutable_and_subclasses_are_not() -> None:
+    class Own(AcceleratedFunction):
+        pass
+
+    Own.answer = property(lambda self: (self.__name__, 42))
+    assert Own(plain).answer == ("plain", 42)
+    with pytest.raises(TypeError, match="immutable type"):
+        AcceleratedFunction.answer = 42  # type: ignore[attr-defined]
 
 
 def test_the_forward_gate() -> None:
