@@ -1,7 +1,7 @@
 """Calls of the driver that do nothing and return at once, in C: for measuring what the host takes.
 
-What is launched or copied is counted; memory is addresses that are never given out twice. A copy to the host leaves its
-memory as it is, so only calls that need no element on the host can be measured with it.
+What is launched or copied is counted; memory is addresses that are never given out twice. All that comes to the host is
+zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUICK = {
     "cuLaunchKernelEx": _LAUNCH,
     "cuGraphLaunch": _LAUNCH,
     "cuMemcpyHtoDAsync": _COPY,
-    "cuMemcpyDtoHAsync": _COPY,
+    "cuMemcpyDtoHAsync": f"memset(a0, 0, a2); {_COPY}",
     "cuMemcpyDtoDAsync": _COPY,
     "cuMemcpy2DAsync": _COPY,
     "cuMemcpyPeerAsync": _COPY,

@@ -41,6 +41,16 @@ def relaxed(x: Any, y: Any) -> None:
     y[1:-1] = (x[:-2] + x[2:]) * 0.5
 
 
+def until_small(x: Any, y: Any, least: Any, most: Any) -> Any:
+    change, count = 1.0, 0
+    while change >= least and count < most:
+        y[1:-1] = (x[:-2] + x[2:]) * 0.5
+        x[1:-1] = (y[:-2] + y[2:]) * 0.5
+        change = np.abs(x).max()
+        count += 1
+    return count
+
+
 Work = Callable[[], object]
 
 
@@ -107,9 +117,14 @@ def main() -> None:
         ways["a call of one kernel"] = lambda: kept.update(r=one(a)), CALLS
         ways["a call of two arrays and a number"] = lambda: kept.update(s=two(a, b, 2.0)), CALLS
         ways[f"a loop of {2 * steps} kernels, each kernel"] = lambda: loop(x, y, steps), 1
+        until = accelerate(until_small)
+        ways["a loop whose end an element decides, each round: four kernels and a wait"] = (
+            lambda: until(x, y, -1.0, steps),
+            1,
+        )
         found = least(ways)
     for name, micros in found.items():
-        per = micros / (2 * steps) if "each kernel" in name else micros
+        per = micros / (2 * steps) if "each kernel" in name else micros / steps if "each round" in name else micros
         print(f"  {name:48s} {per:9.2f}")
     for count in (1, 2, 4, 8):
         names = ",".join(f"cuda:{number}" for number in range(count))

@@ -25,14 +25,14 @@ import numpy as np
 from parakeet_py.base.cuda_probe import Found as Found
 from parakeet_py.base.cuda_probe import probe as probe
 from parakeet_py.base.debug_log import log
-from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests, Parameters
+from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests, Parameters, launch_call
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
-from parakeet_py.hybrid.devices.launches import Launches
+from parakeet_py.hybrid.devices.launches import Launch, Launches, launch_of
 from parakeet_py.hybrid.devices.memory_pool import MemoryPool, Stock, rounded
 from parakeet_py.hybrid.devices.occupancy_limit import Resources
 from parakeet_py.hybrid.devices.pinned_pages import PinnedArguments, PinnedPages, Pinning
 from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
-from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, span
+from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, recorder, span
 from parakeet_py.hybrid.libraries import device_routines
 from parakeet_py.hybrid.libraries.cublas import Cublas
 from parakeet_py.hybrid.libraries.cufft import Cufft
@@ -396,6 +396,15 @@ class CudaDevice:
         with span(self, COPY_OUT, "", data.nbytes), self._order("copying from the device") as lane:
             lane.staging.copy_out(data, address, pitch)
 
+    def element(self, address: int, dtype: str) -> Any:
+        """An element, after everything launched before."""
+        if recorder() is not None:
+            found = np.empty(1, dtype)
+            self.copy_out(found.view(np.uint8), address)
+            return found[0]
+        with self._order("copying from the device") as lane:
+            return lane.staging.element(address, dtype)
+
     def reaches(self, source: Device) -> bool:
         return isinstance(source, CudaDevice)
 
@@ -551,6 +560,27 @@ class CudaDevice:
                 self._lane().launches.add(self._kernel(module, kernel), blocks, threads, arguments)
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
+
+    def repeated(
+        self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]
+    ) -> tuple[_Lane, Launch] | None:
+        """A launch that comes again and again, for `launch_again`; None if it cannot be one."""
+        if "T" in codes or self.runner is None:
+            return None
+        self._enter()
+        lane, found = self._lane(), self._kernel(module, kernel)
+        parameters = Parameters(self, codes, values)
+        call = launch_call(int(found.handle), blocks, threads, module.shared, int(lane.stream.handle), parameters)
+        arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
+        return lane, launch_of(found, blocks, threads, arguments, call, parameters)
+
+    def launch_again(self, repeated: tuple[_Lane, Launch]) -> bool:
+        """Launch what `repeated` has given; whether it is of this lane."""
+        lane, launch = repeated
+        if self.broken is not None or self._lanes.get(getattr(self._here, "lane", 0)) is not lane:
+            return False
+        lane.launches.add_again(launch, self._enter)
+        return True
 
     def _launch_with_maps(
         self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]

@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import sys
 from array import array
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,23 +32,10 @@ from parakeet_py.hybrid.devices.device import (
     TensorMap,
 )
 from parakeet_py.hybrid.devices.recording import CopyIn, CopyOver, Given, Launch, Place, Request, do
-from parakeet_py.hybrid.devices.staging import MOST_PITCH
+from parakeet_py.hybrid.devices.staging import MOST_PITCH, driver_call
 from parakeet_py.llvm.runtime import call_queues
 
 SHARED = 4  # devices whose driver calls are worth more than one thread: each takes some ten of them in a region
-
-
-@lru_cache(maxsize=32)
-def _driver_call(name: str) -> int:
-    """The address of a function of the driver, in the version of CUDA 12."""
-    library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    place, status = ctypes.c_void_p(), ctypes.c_int()
-    code = library.cuGetProcAddress_v2(
-        name.encode(), ctypes.byref(place), 12000, ctypes.c_uint64(0), ctypes.byref(status)
-    )
-    if code or not place.value:
-        raise OSError(f"the CUDA driver has no {name}")
-    return place.value
 
 
 class Parameters:
@@ -84,6 +69,12 @@ class Parameters:
         self._kept = words, pointers, room
 
 
+def launch_call(kernel: int, blocks: int, threads: int, shared: int, stream: int, parameters: Parameters) -> bytes:
+    """The words of the driver call that is a launch."""
+    words = driver_call("cuLaunchKernel"), kernel, blocks, 1, 1, threads, 1, 1, shared, stream, parameters.address, 0
+    return struct.pack(f"<{call_queues.WORDS}Q", *words)
+
+
 _ANYWHERE = 1 << 20  # where a matrix lies that is moved later
 
 
@@ -95,7 +86,7 @@ def _make_tensor_map(tensor: TensorMap, place: int) -> int:
     box, steps = (short * 2)(*tensor.box), (short * 2)(1, 1)
     pointer, number = ctypes.c_void_p, ctypes.c_int
     kinds = [pointer, number, short, *[pointer] * 5, *[number] * 4]
-    function = ctypes.CFUNCTYPE(number, *kinds)(_driver_call("cuTensorMapEncodeTiled"))
+    function = ctypes.CFUNCTYPE(number, *kinds)(driver_call("cuTensorMapEncodeTiled"))
     arrays = (ctypes.addressof(one) for one in (extents, stride, box, steps))
     return int(function(place, TENSOR_KINDS[tensor.dtype], 2, address, *arrays, 0, SWIZZLE, L2_LINES, 0))
 
@@ -220,7 +211,7 @@ class _Segment:
         words = (ctypes.c_uint64 * (call_queues.WORDS * len(flat)))()
         start, size = ctypes.addressof(words), 8 * call_queues.WORDS
         for place, call in enumerate(flat):
-            row: list[Any] = [_driver_call(call.name)] * (call.name != "")
+            row: list[Any] = [driver_call(call.name)] * (call.name != "")
             for argument in call.arguments:
                 if type(argument) is Place:
                     self.patches.append(_Patch(start + place * size + 8 * len(row), argument.slot, argument.offset))
@@ -239,7 +230,7 @@ class _Segment:
             counts = [len(calls) for calls in lists]
             starts = [start + size * sum(counts[:number]) for number in range(len(counts))]
             contexts = [int(calls[0].device._context) for calls in lists]
-            self.queues = call_queues.Queues(starts, counts, self.flags, _driver_call("cuCtxSetCurrent"), contexts)
+            self.queues = call_queues.Queues(starts, counts, self.flags, driver_call("cuCtxSetCurrent"), contexts)
 
     def _by_device(self) -> list[list[_Call]]:
         """The calls of each device."""

@@ -4,35 +4,62 @@ Launching a kernel takes the host microseconds, a small kernel the device no mor
 at which something else is asked of the stream is kept and then given to the driver at once. A sequence that comes
 again with the same arguments (a call repeated on the same arrays, a loop between two buffers) is captured as a graph,
 and from then on launched as one. Memory that is freed meanwhile is given back after what was launched before.
+
+Launches that a loop repeats are made once (`Launch`), with the driver call that they are: those of a round that are not
+a graph are made one after the other by machine code.
 """
 
 from __future__ import annotations
 
 import threading
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from parakeet_py.base.debug_log import log
+from parakeet_py.llvm.runtime import call_queues
 
 LEAST = 3  # launches that are worth a graph
 MOST = 32  # launches that are kept
 GRAPHS = 64  # sequences that are remembered
 
 
-class _Launch(NamedTuple):
+class Launch(NamedTuple):
+    """A launch as the driver takes it; `call`: the words of the driver call that it is, if it is to be repeated, and
+    `keeps` what they point to."""
+
     key: tuple[Any, ...]
     config: Any
     kernel: Any
     arguments: tuple[Any, ...]
+    call: bytes = b""
+    keeps: Any = None
 
 
 class _Sequence(NamedTuple):
-    """Launches that have been seen: their graph, None if once, and their kernels, whose numbers (`id`) nothing else may
-    get as long as the sequence is known by them."""
+    """Launches that have been seen: their graph, None if once, and themselves: nothing else may get their numbers, or
+    their kernels' (`id`), as long as the sequence is known by them."""
 
     graph: Any
-    kernels: tuple[Any, ...]
+    launches: tuple[Launch, ...]
+
+
+def launch_of(
+    kernel: Any, blocks: int, threads: int, arguments: list[Any], call: bytes = b"", keeps: Any = None
+) -> Launch:
+    """A launch; `arguments` are numbers of ctypes."""
+    from cuda.core import LaunchConfig
+
+    key = id(kernel), blocks, threads, *map(bytes, arguments)  # bits: zeros of both signs are not the same
+    return Launch(key, LaunchConfig(grid=blocks, block=threads), kernel, tuple(arguments), call, keeps)
+
+
+def _make_calls(launches: list[Launch]) -> None:
+    calls = array("q", b"".join([one.call for one in launches]))
+    table = array("q", (0, 0, calls.buffer_info()[0], len(launches), 0))
+    if call_queues.one_after_the_other()(table.buffer_info()[0], 0) != len(launches):
+        raise RuntimeError(f"status {table[4]} of the driver")
 
 
 class Launches:
@@ -46,7 +73,7 @@ class Launches:
     def __init__(self, stream: Any) -> None:
         self.lock = threading.RLock()
         self._stream = stream
-        self._kept: list[_Launch] = []
+        self._kept: list[Launch] = []
         self._afterwards: list[Callable[[], None]] = []
         self._flushing = False
         self._graphs: OrderedDict[tuple[Any, ...], _Sequence] = OrderedDict()
@@ -64,12 +91,19 @@ class Launches:
 
     def add(self, kernel: Any, blocks: int, threads: int, arguments: list[Any]) -> None:
         """Launch a kernel; `arguments` are numbers of ctypes."""
-        from cuda.core import LaunchConfig
-
-        key = id(kernel), blocks, threads, *map(bytes, arguments)  # bits: zeros of both signs are not the same
+        launch = launch_of(kernel, blocks, threads, arguments)
         with self.lock:
-            self._kept.append(_Launch(key, LaunchConfig(grid=blocks, block=threads), kernel, tuple(arguments)))
+            self._kept.append(launch)
             if len(self._kept) >= MOST:
+                self.flush()
+
+    def add_again(self, launch: Launch, enter: Callable[[], None]) -> None:
+        """Launch what has been made before; `enter` comes before all is given to the driver."""
+        with self.lock:
+            kept = self._kept
+            kept.append(launch)
+            if len(kept) >= MOST:
+                enter()
                 self.flush()
 
     def after(self, work: Callable[[], None]) -> None:
@@ -96,27 +130,31 @@ class Launches:
                 for work in afterwards:
                     work()
 
-    def _issue(self, kept: list[_Launch]) -> None:
-        from cuda.core import launch
-
+    def _issue(self, kept: list[Launch]) -> None:
         graph = self._graph(kept) if len(kept) >= LEAST and self._capturing else None
         if graph is not None:
             graph.launch(self._stream)
             return
+        if all([one.call for one in kept]):
+            _make_calls(kept)
+            return
+        from cuda.core import launch
+
         for one in kept:
             launch(self._stream, one.config, one.kernel, *one.arguments)
 
-    def _graph(self, kept: list[_Launch]) -> Any:
+    def _graph(self, kept: list[Launch]) -> Any:
         """The graph of a sequence; None if it comes for the first time."""
-        key = tuple(one.key for one in kept)
+        repeated = all([one.call for one in kept])
+        key = tuple(map(id, kept)) if repeated else tuple([one.key for one in kept])
         known = self._graphs.pop(key, None)
         found = None if known is None else known.graph or self._captured(kept)
-        self._graphs[key] = _Sequence(found, tuple(one.kernel for one in kept))
+        self._graphs[key] = _Sequence(found, tuple(kept))
         while len(self._graphs) > GRAPHS:
             self._graphs.popitem(last=False)
         return found
 
-    def _captured(self, kept: list[_Launch]) -> Any:
+    def _captured(self, kept: list[Launch]) -> Any:
         from cuda.core import launch
 
         builder = self._stream.create_graph_builder()

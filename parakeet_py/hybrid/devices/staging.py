@@ -12,12 +12,17 @@ where they belong. Copies of a few kilobytes in one piece are the driver's own: 
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
+from array import array
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from parakeet_py.llvm.runtime import call_queues
 from parakeet_py.llvm.runtime.host_copies import copy, copy_rows
 
 SMALL = 64 << 10  # bytes that the driver takes along without waiting
@@ -26,6 +31,19 @@ BLOCKS = 4
 MOST_PITCH = (1 << 31) - 1  # of a copy in rows: more than any device allows
 
 Checked = Callable[[Any, str], Any]
+
+
+@lru_cache(maxsize=32)
+def driver_call(name: str) -> int:
+    """The address of a function of the driver, in the version of CUDA 12."""
+    library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    place, status = ctypes.c_void_p(), ctypes.c_int()
+    code = library.cuGetProcAddress_v2(
+        name.encode(), ctypes.byref(place), 12000, ctypes.c_uint64(0), ctypes.byref(status)
+    )
+    if code or not place.value:
+        raise OSError(f"the CUDA driver has no {name}")
+    return place.value
 
 
 class _Block:
@@ -43,6 +61,33 @@ class _Block:
             self.event.sync()
 
 
+class _Word:
+    """Pinned memory for one element, and the driver calls that bring one there and wait for it."""
+
+    def __init__(self, stream: int) -> None:
+        from cuda.core import LegacyPinnedMemoryResource
+
+        self._buffer = LegacyPinnedMemoryResource().allocate(64)
+        start = int(self._buffer.handle)
+        self._bytes = (ctypes.c_uint8 * 64).from_address(start)
+        self._views: dict[str, np.ndarray[Any, Any]] = {}
+        copies = [driver_call("cuMemcpyDtoHAsync"), start, 0, 0, stream, *[0] * (call_queues.WORDS - 5)]
+        waits = [driver_call("cuStreamSynchronize"), stream, *[0] * (call_queues.WORDS - 2)]
+        self._calls = array("Q", copies + waits)
+        self._table = array("q", (0, 0, self._calls.buffer_info()[0], 2, 0))
+        self._start = self._table.buffer_info()[0]
+        self._run = call_queues.one_after_the_other()
+
+    def read(self, address: int, dtype: str, driver: Any, checked: Checked) -> Any:
+        found = self._views.get(dtype)
+        if found is None:
+            found = self._views[dtype] = np.frombuffer(self._bytes, dtype, 1)
+        self._calls[2], self._calls[3] = address, found.itemsize
+        if self._run(self._start, 0) != 2:
+            checked((driver.CUresult(self._table[4]),), "copying from the device")
+        return found[0]
+
+
 class Staging:
     """The copies of one device, in the order of its stream.
 
@@ -58,6 +103,7 @@ class Staging:
         self._driver, self._stream, self._checked, self._steady = driver, stream, checked, steady
         self._reading: Any = None  # the last copy from steady memory
         self._blocks: list[_Block] = []
+        self._word: _Word | None = None
         self._next = 0
         self._lock = threading.Lock()
 
@@ -110,6 +156,12 @@ class Staging:
                 under_way.append((start, block))
             for start, block in under_way:
                 self._empty(target, size, start, block)
+
+    def element(self, address: int, dtype: str) -> Any:
+        """An element, after everything launched before: copied to a pinned word, and waited for, by machine code."""
+        with self._lock:
+            word = self._word = self._word or _Word(int(self._stream.handle))
+            return word.read(address, dtype, self._driver, self._checked)
 
     def _rows_in(self, address: int, data: np.ndarray[Any, Any], pitch: int) -> None:
         count, width = data.shape

@@ -159,9 +159,7 @@ class Recorder:
 _current: ContextVar[Recorder | None] = ContextVar("parakeet_py_timeline", default=None)
 
 
-def recorder() -> Recorder | None:
-    """What takes down this call; None if nothing is recorded."""
-    return _current.get()
+recorder = _current.get  # what takes down this call; None if nothing is recorded
 
 
 def recording(devices: Sequence[Device]) -> AbstractContextManager[Recorder | None]:

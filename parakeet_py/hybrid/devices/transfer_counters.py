@@ -130,6 +130,7 @@ class Meter(RecordedDevice):
         self.launches: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.libraries: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.unfinished: deque[tuple[int, int, Sequence[Any]]] = deque(maxlen=REMEMBERED)
+        self._reads = getattr(device, "element", None) if getattr(device, "runner", None) is not None else None
         self.tells = not isinstance(device, RecordedDevice)  # else that one does
 
     def recorder(self) -> Recorder | None:
@@ -160,6 +161,20 @@ class Meter(RecordedDevice):
         super().copy_out(data, address, pitch)
         self.bytes_out += data.nbytes
         self.unfinished.clear()
+
+    def element(self, address: int, dtype: str) -> Any:
+        """An element, after everything launched before."""
+        if self._reads is None:
+            element = np.empty(1, dtype)
+            self.copy_out(element.view(np.uint8), address)
+            return element[0]
+        found = self._reads(address, dtype)
+        self.bytes_out += found.itemsize
+        self.unfinished.clear()
+        noting = self.recorder()
+        if noting is not None:
+            noting.copied_out()
+        return found
 
     def launch(self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]) -> None:
         super().launch(module, kernel, blocks, threads, codes, values)

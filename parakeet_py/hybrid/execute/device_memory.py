@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +25,13 @@ from parakeet_py.hybrid.devices.timeline import recorder
 from parakeet_py.hybrid.devices.transfer_counters import Meter
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
-from parakeet_py.hybrid.residency.arrays import Buffer, DeviceView, strides_of
+from parakeet_py.hybrid.residency.arrays import Buffer, ChangedMemory, DeviceView, strides_of
 from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, NO_FAILURE, TURN
 
 OpaqueCallback = Callable[[int, Sequence[DeviceView]], Sequence[Any]]
 MOST_UNSEEN = 1000  # launches that may fail, before the host looks whether one has
 MOST_KEPT = 1 << 28  # bytes of their arguments
+MOST_REPEATED = 1000  # launches that are known
 NONE_YET = np.array([NO_FAILURE if word in (0, TURN) else 0 for word in range(FAILURE_WORDS)], np.int64)
 
 
@@ -65,6 +67,36 @@ class Unseen(NamedTuple):
     clean: bool
 
 
+class _Repeated(NamedTuple):
+    """A launch that comes again.
+
+    Attributes
+    ----------
+    place, note : what counts it, and what an error speaks of
+    launch : what the device launches it by
+    stores : the parameters that it stores to
+    floats : whether there are floats among its arguments: zeros of both signs are equal
+    """
+
+    place: tuple[int, int]
+    note: tuple[int, int, Sequence[Any]]
+    launch: Any
+    stores: tuple[int, ...]
+    floats: bool
+
+
+def _key(arg: Any) -> Any:
+    """What a kernel sees of a number: of floats their bits, so that zeros of both signs are not the same."""
+    return arg if type(arg) is int or type(arg) is bool else bytes(arg)
+
+
+@lru_cache(maxsize=1024)
+def _packed(dtype: str, shape: tuple[int, ...], layout: str) -> tuple[int, tuple[int, ...]]:
+    """The bytes of a contiguous array, and its strides."""
+    itemsize = np.dtype(dtype).itemsize
+    return itemsize * math.prod(shape), strides_of(shape, itemsize, layout)
+
+
 def innermost(device: Any) -> Any:
     """The device itself, behind what counts and watches."""
     while hasattr(device, "device"):
@@ -87,7 +119,7 @@ class DeviceMemory:
 
     def __init__(self, plan: DevicePlan, device: Meter, opaque: OpaqueCallback | None = None) -> None:
         self.plan, self.device = plan, device
-        self.changed: set[Buffer] = set()
+        self.changed = ChangedMemory()
         self.given: set[Buffer] = set()
         self.outdated: dict[Buffer, Callable[[], None]] = {}
         self.record: Buffer | None = None  # of failures
@@ -96,6 +128,10 @@ class DeviceMemory:
         self.turns = 0  # launches that may fail, so far
         self.unseen: dict[int, Unseen] = {}
         self._kept = 0
+        self._again: Any = getattr(device.device, "launch_again", None)
+        self._repeating = self._again is not None and not device.wait
+        self._last: dict[int, tuple[int, tuple[Any, ...], _Repeated]] = {}  # ... of each kernel: for the same objects
+        self._repeats: dict[tuple[Any, ...], _Repeated | None] = {}  # launches that have come before
 
     @classmethod
     def of_part(cls, plan: DevicePlan, device: Device) -> DeviceMemory:
@@ -111,9 +147,8 @@ class DeviceMemory:
         return error
 
     def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> DeviceView:
-        itemsize = np.dtype(dtype).itemsize
-        strides = strides_of(shape, itemsize, layout)
-        return DeviceView(Buffer(self.device, itemsize * math.prod(shape)), 0, dtype, shape, strides)
+        size, strides = _packed(dtype, shape, layout)
+        return DeviceView(Buffer(self.device, size), 0, dtype, shape, strides)
 
     def view(self, base: DeviceView, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]) -> DeviceView:
         offset = base.offset + sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
@@ -142,14 +177,13 @@ class DeviceMemory:
 
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
         self.look()
-        self.bring((array,))
-        element = np.empty(1, array.dtype)
+        if self.outdated:
+            self.bring((array,))
         place = self._place(array, indices)
         noting = active()
         if noting is not None:
             noting.read(innermost(self.device), place, array.dtype)
-        self.device.copy_out(element.view(np.uint8), place)
-        return element[0]
+        return self.device.element(place, array.dtype)
 
     def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
         self.look()
@@ -159,7 +193,10 @@ class DeviceMemory:
         self.device.copy_in(self._place(array, indices), element.view(np.uint8))
 
     def _place(self, array: DeviceView, indices: tuple[int, ...]) -> int:
-        return array.address + sum(index * stride for index, stride in zip(indices, array.strides, strict=True))
+        place = array.buffer.address + array.offset
+        for index, stride in zip(indices, array.strides, strict=True):
+            place += index * stride
+        return place
 
     def offered(self, left: DeviceView, right: DeviceView, out: DeviceView) -> bool:
         """Whether the device has a library that takes this product of matrices."""
@@ -169,10 +206,11 @@ class DeviceMemory:
         """Let a library of the device do one of NumPy's routines, on arrays that are there; whether that has failed, as
         LAPACK may, None if there is no library for it."""
         self.bring((*outs, *ins))
-        clean = self.changed.isdisjoint(self.given) and self.given.isdisjoint(out.buffer for out in outs)
+        clean = not self.changed.has_any(self.given) and self.given.isdisjoint(out.buffer for out in outs)
         failed = self.device.routine(name, outs, ins)
         if failed is not None:
-            self.changed.update(out.buffer for out in outs)
+            for out in outs:
+                self.changed.add(out.buffer)
             if reports(name) and not clean:  # a schedule could not go back where it fails another time
                 spoil("a routine that may fail, where arguments have been stored to")
         return failed
@@ -180,6 +218,25 @@ class DeviceMemory:
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:
             return
+        key: tuple[Any, ...] = ()
+        if self._repeating:
+            last = self._last.get(number)
+            known: _Repeated | None
+            if last is not None and last[0] == blocks and last[1] == args:
+                known = last[2]
+            else:
+                key = number, blocks, *[arg.seen() if type(arg) is DeviceView else _key(arg) for arg in args]
+                known = self._repeats.get(key)
+            if known is not None and not self.outdated and not self.unseen and recorder() is None:
+                noting = active()
+                if (noting is None or noting.spoiled) and self._again(known.launch):
+                    self.device.launches[known.place] += 1
+                    self.device.unfinished.append(known.note)
+                    for place in known.stores:
+                        self.changed.add(args[place].buffer)
+                    if key and not known.floats:
+                        self._last[number] = blocks, args, known
+                    return
         if self.outdated:
             self.bring(args)
         plan, device = self.plan, self.device
@@ -189,7 +246,7 @@ class DeviceMemory:
             found.lines.setdefault(kernel.name, tuple(lines_of(kernel)))
         if self.unseen and not kernel.guarded:
             self.look()
-        clean = self.changed.isdisjoint(self.given)
+        clean = not self.changed.has_any(self.given)
         for place in plan.stores[number]:
             self.changed.add(args[place].buffer)
         values: list[Any] = []
@@ -216,9 +273,24 @@ class DeviceMemory:
             values = [*values, *plan.tensor_maps(number, args)]
         again = Again(module, kernel.name, blocks * form.parts, plan.threads(number, form), codes, values)
         device.launch(*again)
+        if key and not kernel.checked and not kernel.guarded:
+            self._has_come(key, again)
         if kernel.checked:
-            clean &= not (kernel.single or kernel.at_once) or self.changed.isdisjoint(self.given)
+            clean &= not (kernel.single or kernel.at_once) or not self.changed.has_any(self.given)
             self._may_have_failed(Unseen(number, blocks, args, again, clean))
+
+    def _has_come(self, key: tuple[Any, ...], again: Again) -> None:
+        """A launch that comes the second time is made once for all that follow, if the device can do that."""
+        if key not in self._repeats:
+            if len(self._repeats) >= MOST_REPEATED:
+                self._repeats.clear()
+            self._repeats[key] = None
+            return
+        made = self.device.device.repeated(*again)  # type: ignore[attr-defined]
+        if made is not None:
+            floats = any(type(one) is bytes for one in key)
+            place, note = (key[0], key[1]), (key[0], key[1], again.values)
+            self._repeats[key] = _Repeated(place, note, made, self.plan.stores[key[0]], floats)
 
     def _may_have_failed(self, launch: Unseen) -> None:
         """A launch is under way that may fail; its arguments stay as they are until that is known."""

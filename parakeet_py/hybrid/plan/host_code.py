@@ -314,6 +314,8 @@ class _Writer:
                 return f"({texts[0]} >> {texts[1]})"
             if name in _COMPARE:
                 return f"({texts[0]} {_COMPARE[name]} {texts[1]})"
+        if name in _COMPARE and kinds.issubset(FLOATS) and len(kinds) == 1:
+            return f"bool({' '.join((self.scalar(args[0]), _COMPARE[name], self.scalar(args[1])))})"
         if kinds == {"bool"}:
             if name in _BITS:
                 return f"({texts[0]} {_BITS[name]} {texts[1]})"

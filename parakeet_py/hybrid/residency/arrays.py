@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,20 +34,21 @@ def allocated(size: int) -> int:
 
 
 class Buffer:
-    """Memory of a device."""
+    """Memory of a device; `changed`: what has been told that it is stored to, see `ChangedMemory`."""
 
-    __slots__ = ("address", "device", "size")
+    __slots__ = ("__weakref__", "address", "changed", "device", "size")
+
+    changed: object
 
     def __init__(self, device: Device, size: int) -> None:
-        self.device = device
-        self.size = size
+        self.device, self.size, self.changed = device, size, None
         self.address = device.allocate(allocated(size))
 
     @classmethod
     def at(cls, device: Device, size: int, address: int) -> Buffer:
         """Memory that the device has allocated."""
         made = object.__new__(cls)
-        made.device, made.size, made.address = device, size, address
+        made.device, made.size, made.address, made.changed = device, size, address, None
         return made
 
     def __del__(self) -> None:
@@ -69,6 +71,7 @@ class Window(Buffer):
         self.stop = max(stop, self.start + 1)
         self.held = Buffer(device, self.stop - self.start)
         self.device, self.size, self.address = device, size, self.held.address - self.start
+        self.changed = None
 
     def __del__(self) -> None:
         pass  # `held` gives it back
@@ -80,10 +83,40 @@ class Borrowed(Buffer):
     __slots__ = ("keep",)
 
     def __init__(self, device: Any, address: int, size: int, keep: Any) -> None:
-        self.device, self.address, self.size, self.keep = device, address, size, keep
+        self.device, self.address, self.size, self.keep, self.changed = device, address, size, keep, None
 
     def __del__(self) -> None:
         pass
+
+
+class ChangedMemory:
+    """Memory that kernels may have stored to, as long as anything refers to it: it keeps none alive."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self._mark: object = object()
+        self._some: list[weakref.ref[Buffer]] = []
+        self._limit = 1000
+
+    def add(self, buffer: Buffer) -> None:
+        if buffer.changed is self._mark:
+            return
+        buffer.changed = self._mark
+        self._some.append(weakref.ref(buffer))
+        if len(self._some) > self._limit:
+            self._some = [one for one in self._some if one() is not None]
+            self._limit = 2 * len(self._some) + 1000
+
+    def has_any(self, buffers: Iterable[Buffer]) -> bool:
+        return any(one.changed is self._mark for one in buffers)
+
+    def __bool__(self) -> bool:
+        return bool(self._some)
+
+    def __iter__(self) -> Iterator[Buffer]:
+        return iter([found for one in self._some if (found := one()) is not None])
 
 
 class Layout(NamedTuple):
@@ -99,7 +132,7 @@ class DeviceView:
     """An array on a device: `offset` and `strides` in bytes. `given` is the argument that it is, if it is one;
     `readonly`: Python has made it so."""
 
-    __slots__ = ("buffer", "dtype", "given", "offset", "readonly", "shape", "strides")
+    __slots__ = ("_seen", "buffer", "dtype", "given", "offset", "readonly", "shape", "strides")
 
     def __init__(
         self,
@@ -118,6 +151,14 @@ class DeviceView:
         self.strides = strides
         self.given = given
         self.readonly = readonly
+        self._seen: tuple[Any, ...] | None = None
+
+    def seen(self) -> tuple[Any, ...]:
+        """What a kernel sees of it."""
+        found = self._seen
+        if found is None:
+            found = self._seen = self.buffer.address + self.offset, self.shape, self.strides
+        return found
 
     @property
     def address(self) -> int:

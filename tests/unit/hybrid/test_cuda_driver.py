@@ -29,7 +29,8 @@ def run(*command: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "scenario", ["calls", "memory", "pinned", "schedules", "tensor_maps", "peers", "more_peers", "foreign", "faults"]
+    "scenario",
+    ["calls", "memory", "pinned", "schedules", "rounds", "tensor_maps", "peers", "more_peers", "foreign", "faults"],
 )
 def test_scenarios(scenario: str) -> None:
     assert run("-m", "tests.driver.scenarios", scenario).endswith("done\n")

@@ -128,6 +128,20 @@ def test_memory_comes_back(device: EmulatedDevice) -> None:
     assert free_bytes(device) == before
 
 
+def test_temporary_arrays_of_a_loop_come_back() -> None:
+    """Before the call ends: they would fill the device."""
+
+    @accelerate
+    def rounds(x: Any, times: Any) -> Any:
+        for _ in range(times):
+            x = np.cumsum(x[::-1]) * 0.25
+        return x
+
+    x = np.random.default_rng(1).random(400)
+    device = EmulatedDevice("emulated:small", memory=12 * x.nbytes)
+    np.testing.assert_allclose(on(device, rounds, x, 30), rounds.__wrapped__(x, 30))
+
+
 def test_views_are_returned_as_views(device: EmulatedDevice) -> None:
     @accelerate
     def parts(x: Any) -> Any:
