@@ -18,7 +18,7 @@ from parakeet_py.llvm.codegen import access_checks, arrays, parallel
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
-from parakeet_py.llvm.codegen.loops import bit_choices, polls, quotients, vector_tails
+from parakeet_py.llvm.codegen.loops import bit_choices, polls, quotients, streams, vector_tails
 from parakeet_py.llvm.codegen.loops.hints import is_bit, narrows, numbers_of, of_kind, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import UNLIKELY, LoopGroup, Scope
@@ -258,7 +258,11 @@ def _for(scope: Scope, statement: ir.For) -> None:
     if not polls.polls(scope, statement):
         tailed = vector_tails.divided(scope, statement, first, last, emit) if step == "1" else None
         if tailed is None:
-            _counted(scope, statement, first, last, order)
+            result = streams.streamed(scope, statement) if step == "1" else None
+            if result is None:
+                _counted(scope, statement, first, last, order)
+                return
+            streams.write(scope, result, first, last, lambda low, high: _counted(scope, statement, low, high, order))
             return
         loop, middle, lanes = tailed
         _counted(scope, loop, first, middle, order)
