@@ -196,7 +196,11 @@ def is_buffered(run: Run) -> bool:
     return others and run.dtype != "bool" and itemsize(run.dtype) >= 4
 
 
-def buffered_run(lo: Lowering, run: Run) -> None:
+Keys = Callable[[Operand, Operand, Callable[[Operand, Operand], None]], None]
+"""Writes what computes the keys of [start, stop), given what stores one of a place."""
+
+
+def buffered_run(lo: Lowering, run: Run, keys_of: Keys) -> None:
     """Combine a run whose keys take long to compute, with loops of their own: first those of a block, then the best of
     them in a vector loop.
 
@@ -213,12 +217,7 @@ def buffered_run(lo: Lowering, run: Run) -> None:
 
     def block() -> None:
         end = lo.minimum(lo.add(first, size), run.stop)
-        index = lo.bind(at)
-
-        def compute() -> None:
-            lo.store(keys, (lo.subtract(index, first),), lo.lower_block(run.body)[place])
-
-        lo.loop(index, first, end, compute, "serial")
+        keys_of(first, end, lambda at, key: lo.store(keys, (lo.subtract(at, first),), key))
         here = Run(run.with_, run.found, run.cells, Block(statements, results), run.axis, first, end)
         best = _top(lo, here, first, end)
         old: list[Operand] = [lo.read(cell) for cell in run.cells]

@@ -94,6 +94,12 @@ def widened(lo: Lowering, part: Part, value: Operand) -> Operand:
     return value if value.type == part.kind else lo.let("x", part.kind, Cast(value))
 
 
+def narrowed(lo: Lowering, value: Operand, dtype: str) -> Operand:
+    """The value of a result of this dtype."""
+    kind = Scalar(dtype)
+    return value if value.type == kind else lo.let("x", kind, Cast(value))
+
+
 def combined(lo: Lowering, parts: Sequence[Part], left: Sequence[Operand], right: Sequence[Operand]) -> Values:
     return [
         lo.let("acc", part.kind, Prim(part.name, (one, other)))
@@ -121,24 +127,18 @@ def leaf(lo: Lowering, runs: Runs, length: Operand, element: Element) -> Values:
     """Combine the ordered parts of so many contributions."""
     parts, unit = runs.ordered, Const(runs.unit, INT64)
     units = lo.floor_div(length, unit)
-    before = lo.multiply(units, unit)
     sums: Values = [part.neutral for part in parts]
     if units != ZERO:
-        sums = _whole_units(lo, runs, units, element)
-    if before == length:
-        return sums
-    cells = [lo.declare("sum", part.kind, value) for part, value in zip(parts, sums, strict=True)]
-    place = lo.index("place")
-
-    def one() -> None:
-        after = combined(lo, parts, [lo.read(cell) for cell in cells], element(place))
-        lo.write_all(list(zip(cells, after, strict=True)))
-
-    lo.loop(place, before, length, one, "few")
-    return [lo.read(cell) for cell in cells]
+        lanes = in_units(lo, runs, units, element)
+        level = [load(lo, lanes, Const(lane, INT64)) for lane in range(runs.unit)]
+        while len(level) > 1:
+            level = [combined(lo, parts, one, other) for one, other in zip(level[::2], level[1::2], strict=True)]
+        (sums,) = level
+    return rest(lo, runs, lo.multiply(units, unit), length, sums, element)
 
 
-def _whole_units(lo: Lowering, runs: Runs, units: Operand, element: Element) -> Values:
+def in_units(lo: Lowering, runs: Runs, units: Operand, element: Element) -> list[Var]:
+    """The accumulators of the ordered parts, after so many whole units."""
     parts, unit = runs.ordered, Const(runs.unit, INT64)
     lanes = stack(lo, parts, runs.unit)
     for lane in range(runs.unit):
@@ -150,16 +150,29 @@ def _whole_units(lo: Lowering, runs: Runs, units: Operand, element: Element) -> 
         store(lo, lanes, index, combined(lo, parts, load(lo, lanes, index), values))
 
     lo.loop(number, ZERO, units, lambda: lo.loop(index, ZERO, unit, one_lane, "lanes"), "serial")
-    sums = [load(lo, lanes, Const(lane, INT64)) for lane in range(runs.unit)]
-    while len(sums) > 1:
-        sums = [combined(lo, parts, one, other) for one, other in zip(sums[::2], sums[1::2], strict=True)]
-    return sums[0]
+    return lanes
+
+
+def rest(lo: Lowering, runs: Runs, before: Operand, length: Operand, sums: Values, element: Element) -> Values:
+    """The sums, and the contributions from `before` on, one by one."""
+    if before == length:
+        return sums
+    parts = runs.ordered
+    cells = [lo.declare("sum", part.kind, value) for part, value in zip(parts, sums, strict=True)]
+    place = lo.index("place")
+
+    def one() -> None:
+        after = combined(lo, parts, [lo.read(cell) for cell in cells], element(place))
+        lo.write_all(list(zip(cells, after, strict=True)))
+
+    lo.loop(place, before, length, one, "few")
+    return [lo.read(cell) for cell in cells]
 
 
 def one_leaf(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values:
     """Combine at most `LEAF` units of contributions from a place on."""
     if runs.direct:
-        return leaf(lo, runs, length, lambda number: _computed(lo, runs, lo.add(start, number)))
+        return leaf(lo, runs, length, lambda number: computed(lo, runs, lo.add(start, number)))
     buffers, others = buffered(lo, runs, start, length, LEAF)
     return together(lo, runs, leaf(lo, runs, length, lambda number: load(lo, buffers, number)), others)
 
@@ -167,7 +180,8 @@ def one_leaf(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Value
 # ---- contributions ---------------------------------------------------------------------------------------------------
 
 
-def _computed(lo: Lowering, runs: Runs, place: Operand) -> Values:
+def computed(lo: Lowering, runs: Runs, place: Operand) -> Values:
+    """The contributions at a place."""
     lo.alias(runs.axes[0].index, place)
     return [widened(lo, part, value) for part, value in zip(runs.parts, lo.lower_block(runs.body), strict=True)]
 

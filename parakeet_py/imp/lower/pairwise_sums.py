@@ -52,7 +52,7 @@ LEVELS = 60  # of a tree, at most
 CHEAP = 40  # scalar operations of a body that is written once more for runs of one leaf
 
 
-def _add(lo: Lowering, runs: Runs, cells: Sequence[Cell], values: Values) -> None:
+def add(lo: Lowering, runs: Runs, cells: Sequence[Cell], values: Values) -> None:
     """Combine the values of a run into the cells of results."""
     before = [widened(lo, part, lo.read(cell)) for part, cell in zip(runs.parts, cells, strict=True)]
     after = combined(lo, runs.parts, before, values)
@@ -215,14 +215,14 @@ def one_result(lo: Lowering, runs: Runs) -> list[Cell]:
         return cells
     whole, row, chunk = _sizes(lo, runs)
     if row is whole and chunk is whole:
-        _add(lo, runs, cells, _run(lo, runs, ZERO, whole))
+        add(lo, runs, cells, _run(lo, runs, ZERO, whole))
         return cells
     first, base = lo.index("chunk"), lo.index("row")
 
     def one_chunk() -> None:
         start = lo.multiply(first, chunk)
         length = lo.minimum(lo.subtract(row, start), chunk)
-        _add(lo, runs, cells, _run(lo, runs, lo.add(lo.multiply(base, row), start), length))
+        add(lo, runs, cells, _run(lo, runs, lo.add(lo.multiply(base, row), start), length))
 
     def one_row() -> None:
         lo.loop(first, ZERO, lo.ceil_div(row, chunk), one_chunk, "serial")
@@ -285,7 +285,7 @@ def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
         lo.region(lo.multiply(own, pieces), ONE, each, region, order_of(lo, runs.axes), "reduce")
         _join(lo, runs, sums, lo.multiply(own, pieces), pieces)
         run = lo.index("run")
-        lo.loop(run, ZERO, own, lambda: _add(lo, runs, cells, load(lo, sums, lo.multiply(run, pieces))), "few")
+        lo.loop(run, ZERO, own, lambda: add(lo, runs, cells, load(lo, sums, lo.multiply(run, pieces))), "few")
 
     if count is ONE:
         some(ZERO)

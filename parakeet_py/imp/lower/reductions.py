@@ -18,13 +18,13 @@ combine that takes whole contributions or leaves them skips leaves that would ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import BOOL, INT64, Array, Scalar, itemsize
 from parakeet_py.imp.ir import Break, Cell
-from parakeet_py.imp.lower import free_sums
+from parakeet_py.imp.lower import free_sums, pairwise_rows
 from parakeet_py.imp.lower.builder import Lowering, Outs
 from parakeet_py.imp.lower.combine import Combination, combination, declare, fold, fold_in_order, takes
 from parakeet_py.imp.lower.count_flags import count, counted
@@ -36,7 +36,7 @@ from parakeet_py.imp.lower.pairwise_sums import Runs, in_parallel, one_result, r
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
 from parakeet_py.imp.schedule.loop_order import Study, coefficient, slides, static_cost, stride_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO, array_type
-from parakeet_py.typed_ir.ir import Const, Op, Operand, Reduce, Var, blocks_of
+from parakeet_py.typed_ir.ir import Const, Let, Op, Operand, Reduce, Var, blocks_of
 
 LEAF = 1024
 CHUNK = 8192
@@ -73,22 +73,25 @@ class Reduction:
 
 
 def lower_reduce(lo: Lowering, outs: tuple[Var, ...], op: Reduce) -> None:
-    found = study(op)
-    with_ = combination(lo, op.combine, op.inits)
-    axes = axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
-    checked = found.has_check and lo.checking
-    red = Reduction(op, with_, found, axes, checked, arg_extremum(with_))
+    red = _reduction(lo, op)
     extents = lo.operands(op.extents)
     if extents:
         _kept(lo, outs, red, extents)
         return
-    cells = _one_run(lo, red) if lo.in_region or not axes else _whole(lo, red)
+    cells = _one_run(lo, red) if lo.in_region or not red.axes else _whole(lo, red)
     for out, cell in zip(outs, cells, strict=True):
         if isinstance(out.type, Array):
             array = lo.new_array(out.name, out.type, (), lo.bind(out))
             lo.store(array, (), lo.read(cell))
         else:
             lo.emit_read(lo.bind(out), cell)
+
+
+def _reduction(lo: Lowering, op: Reduce) -> Reduction:
+    found = study(op)
+    with_ = combination(lo, op.combine, op.inits)
+    axes = axes_of(op.reduced_indices, lo.operands(op.reduced_extents))
+    return Reduction(op, with_, found, axes, found.has_check and lo.checking, arg_extremum(with_))
 
 
 # ---- one run of contributions ----------------------------------------------------------------------------------------
@@ -176,7 +179,7 @@ def _run(lo: Lowering, red: Reduction, start: Operand, stop: Operand, cells: Seq
     if flag is not None:
         count(lo, cells[0], red.op.body, flag, index, start, stop)
     elif (run := _buffered(red, start, stop, cells)) is not None:
-        buffered_run(lo, run)
+        buffered_run(lo, run, lambda low, high, store: _keys(lo, run, low, high, store))
     elif red.vector:
         accumulate(lo, red.with_, cells, red.op.body, lambda step: lo.loop(lo.bind(index), start, stop, step, "vector"))
     else:
@@ -192,6 +195,25 @@ def _buffered(red: Reduction, start: Operand, stop: Operand, cells: Sequence[Cel
         return None
     run = Run(red.with_, red.extremum, cells, red.op.body, red.axes[-1], start, stop)
     return run if is_buffered(run) else None
+
+
+def _keys(lo: Lowering, run: Run, start: Operand, stop: Operand, store: Callable[[Operand, Operand], None]) -> None:
+    """Compute the keys of [start, stop), and store them."""
+    key = run.body.results[run.found.key]
+
+    def alone() -> None:
+        index = lo.bind(run.axis.index)
+        place = run.found.key
+        lo.loop(index, start, stop, lambda: store(index, lo.lower_block(run.body)[place]), "serial")
+
+    match run.body.statements:
+        case (Let(outs=(out,), op=Reduce() as op),) if out is key and not op.extents:
+            red = _reduction(lo, op)
+            if red.with_.inexact and red.axes and pairwise_rows.serves(runs := red.runs(lo)):
+                take = lambda at, values: store(at, values[0])  # noqa: E731
+                pairwise_rows.sums_of_rows(lo, runs, run.axis.index, start, stop, take, alone)
+                return
+    alone()
 
 
 def _operations(red: Reduction) -> list[Op]:
@@ -331,6 +353,9 @@ def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:
     def whole() -> None:
         map_nest(lo, kept, red.found, True, point, contributions)
 
+    if red.with_.inexact and red.axes and pairwise_rows.serves(runs := red.runs(lo)):
+        _rows_by_eights(lo, red, runs, kept, arrays, point, contributions)
+        return
     if red.extremum is None or not _points_in_lanes(lo, red, kept[-1]):
         whole()
         return
@@ -348,6 +373,27 @@ def _rows(lo: Lowering, red: Reduction, kept: list[Axis], arrays: Outs) -> None:
 
     longest = Const(LANE_BYTES // itemsize(red.with_.types[red.extremum.key]), INT64)
     lo.when(_less(lo, red.axes[0].extent, longest), lanes, whole)
+
+
+def _rows_by_eights(
+    lo: Lowering,
+    red: Reduction,
+    runs: Runs,
+    kept: list[Axis],
+    arrays: Outs,
+    point: Callable[[], None],
+    contributions: Operand,
+) -> None:
+    last = kept[-1].index
+
+    def take(place: Operand, values: Sequence[Operand]) -> None:
+        lo.store_outs(arrays, [*(lo.operand(axis.index) for axis in kept[:-1]), place], values)
+
+    def piece(start: Operand, stop: Operand) -> None:
+        alone = lambda: lo.loop(lo.bind(last), start, stop, point, "independent")  # noqa: E731
+        pairwise_rows.sums_of_rows(lo, runs, last, start, stop, take, alone)
+
+    map_nest(lo, kept, red.found, True, point, contributions, piece=piece)
 
 
 def _points_in_lanes(lo: Lowering, red: Reduction, point: Axis) -> bool:

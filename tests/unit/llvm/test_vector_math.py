@@ -265,8 +265,10 @@ def test_small_powers_are_products(exponent: float, wanted: Callable[[Any], Any]
             np.testing.assert_allclose(native(value), np.power(value, exponent), 1e-15)
 
 
-def test_inverse_powers_have_the_same_bits_beside_odd_ones() -> None:
+@pytest.mark.parametrize("quick_roots", [False, True])
+def test_inverse_powers_have_the_same_bits_beside_odd_ones(quick_roots: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """x ** -1.5, of which vectors with unusual numbers in some lanes are put right."""
+    monkeypatch.setattr(HostInfo, "quick_roots", quick_roots)
     from parakeet_py.imp import ir
     from tests.helpers.native_functions import const
 
