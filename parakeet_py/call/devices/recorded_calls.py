@@ -35,7 +35,7 @@ from parakeet_py.hybrid.execute.device_loss import is_short
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.plan.host_code import given_loads
-from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window, allocated
+from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window, allocated, memory_of_copy
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.llvm.runtime.error_state import asks_for_errors, error_state
@@ -89,7 +89,8 @@ class Recorded(NamedTuple):
 
     Attributes
     ----------
-    slots : the number of a home, and a device: where the addresses of the first slots come from
+    slots : the number of a home, a device, where its window begins if there is one: where the addresses of the first
+        slots come from
     new : the memory that is made, whose slots are next; where each device keeps such memory, if it does
     made : the homes of that memory
     valid : for each home of an argument, what is valid before and after, on a team
@@ -101,7 +102,7 @@ class Recorded(NamedTuple):
 
     schedule: Schedule
     device: Any
-    slots: tuple[tuple[int, Any], ...]
+    slots: tuple[tuple[int, Any, int | None], ...]
     new: tuple[tuple[Any, int, Any], ...]
     made: tuple[_New, ...]
     valid: tuple[tuple[Any, Any], ...]
@@ -236,7 +237,7 @@ class RecordedCalls:
         except DeviceError:
             return MISSED
         homes = kind.homes
-        addresses = [homes[number].copies[device].address for number, device in found.slots]
+        addresses = [memory_of_copy(homes[number].copies[device]).address for number, device, _ in found.slots]
         for buffer in buffers:
             addresses.append(buffer.address)
         try:
@@ -269,13 +270,17 @@ class RecordedCalls:
             return all(
                 home.valid is before or _same(home.valid, before)
                 for home, (before, _) in zip(kind.homes, found.valid, strict=True)
-            ) and all(place in kind.homes[number].copies for number, place in found.slots)
+            ) and all(
+                (copy := kind.homes[number].copies.get(place)) is not None and _start(copy) == start
+                for number, place, start in found.slots
+            )
         for home in kind.homes:
             if not home.is_only_on(device):
                 for value in kind.values:
                     if type(value) is DeviceArray and value._home is home:
                         value.bring(device, writes=value._layout.writeable)
-            if device not in home.copies or home.copies[device].address % GRANULE:
+            copy = home.copies.get(device)
+            if copy is None or isinstance(copy, Window) or copy.address % GRANULE:
                 return False
         return True
 
@@ -359,15 +364,16 @@ class Attempt:
             for place in before
             if place is not None and home.copies.get(place) is before[place]
         ]
+        if workspace and any(isinstance(copy, Window) for home in homes for copy in home.copies.values()):
+            self.recorder.spoil("a schedule would keep memory that is scarce")
         known: set[object] = {None, *self.team.devices}
         places: list[Mapping[Any, Any]] = [*self.before, *self.copies]
         if any(not known.issuperset(before) for before in places):
             self.recorder.spoil("bytes are on other devices")
-        if any(isinstance(buffer, Window) for home in homes for buffer in home.copies.values()):
-            self.recorder.spoil("an address says nothing of which memory it is in")
         if any(home.copies.keys() != before.keys() for home, before in zip(homes, self.copies, strict=True)):
             self.recorder.spoil("arrays have got new memory")
-        memory = [Slot(place, self.kind.homes[n].copies[place].address, self.kind.homes[n].size) for n, place in slots]
+        copies = [(place, memory_of_copy(self.kind.homes[number].copies[place])) for number, place in slots]
+        memory = [Slot(place, there.address, there.size) for place, there in copies]
         new: list[tuple[Any, int]] = []
         made: list[_New] = []
         results = [self._result(leaf, number, homes, new, made, memory) for number, leaf in enumerate(leaves_)]
@@ -408,7 +414,7 @@ class Attempt:
             Recorded(
                 schedule,
                 self.device,
-                tuple(slots),
+                tuple((number, place, _start(self.kind.homes[number].copies[place])) for number, place in slots),
                 tuple((device, size, _stock(device, size)) for device, size in new),
                 tuple(made),
                 tuple(valid),
@@ -462,6 +468,11 @@ class Attempt:
                 self.recorder.spoil("a result is on the host")
             made.append(_New(home.size, home.everything, dict(home.valid), tuple(copies)))
         return _Result("array", homes[home], leaf._layout, leaf._offset)
+
+
+def _start(copy: Buffer) -> int | None:
+    """Where the window of an array begins, if a copy is one."""
+    return copy.start if isinstance(copy, Window) else None
 
 
 @hidden

@@ -23,6 +23,7 @@ import numpy as np
 from parakeet_py.base.routines import reports
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, TensorMap
 from parakeet_py.hybrid.devices.simulated_clock import set_clocks
+from parakeet_py.hybrid.residency.arrays import AddressOfWindow
 from parakeet_py.hybrid.residency.byte_ranges import Rows
 
 MOST = 20_000  # requests of one call
@@ -387,6 +388,11 @@ class _Places:
             self.own.setdefault(id(device), []).append((address, address + max(size, 1)))
 
     def __call__(self, device: Any, address: int) -> Any:
+        if isinstance(address, AddressOfWindow):
+            start = address.window.held.address
+            place = self(device, start)
+            further = int(address) - start
+            return place._replace(offset=further) if type(place) is Place else start + further
         for low, high, number in self.slots.get(id(device), ()):
             if low <= address < high:
                 return Place(number, address - low)

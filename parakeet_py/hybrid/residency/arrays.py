@@ -77,6 +77,28 @@ class Window(Buffer):
         pass  # `held` gives it back
 
 
+class AddressOfWindow(int):
+    """An address in an array of which there is a window: what lies there may be other memory's.
+
+    Attributes
+    ----------
+    window : which knows what is the array's own
+    """
+
+    window: Window
+
+    @classmethod
+    def at(cls, window: Window, address: int) -> AddressOfWindow:
+        made = cls(address)
+        made.window = window
+        return made
+
+
+def memory_of_copy(buffer: Buffer) -> Buffer:
+    """The memory that a copy of an array really has."""
+    return buffer.held if isinstance(buffer, Window) else buffer
+
+
 class Borrowed(Buffer):
     """Memory of a device that belongs to another library; `keep` has the arrays in it."""
 
@@ -162,7 +184,10 @@ class DeviceView:
 
     @property
     def address(self) -> int:
-        return self.buffer.address + self.offset
+        buffer = self.buffer
+        if type(buffer) is Window:
+            return AddressOfWindow.at(buffer, buffer.address + self.offset)
+        return buffer.address + self.offset
 
     def to_host(self) -> np.ndarray[Any, Any]:
         """A copy of the elements, laid out as they are on the device where that wastes no memory."""

@@ -10,6 +10,7 @@ import pytest
 
 from parakeet_py import accelerate, asdevice, generate, options
 from parakeet_py.call.devices.calls import team_plan_of
+from parakeet_py.hybrid.devices import recording
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.simulated_clock import SimulatedDevice
 from parakeet_py.hybrid.devices.team import Team
@@ -150,8 +151,12 @@ def test_what_all_pieces_need_is_brought_once() -> None:
     assert run.moved == {(0, 1): x.nbytes + bodies.nbytes, (1, 0): x.nbytes}
 
 
-def test_members_hold_their_parts() -> None:
-    """Arrays of 3.5 times one device's memory on four devices: each has its ranges and halos, and only halos move."""
+def test_members_hold_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of 3.5 times one device's memory on four devices: each has its ranges and halos, and only halos move, also
+    when a schedule does it."""
+    runs: list[Any] = []
+    run = recording._InPython.__call__
+    monkeypatch.setattr(recording._InPython, "__call__", lambda self, *given: runs.append(self) or run(self, *given))
     memory, row = 1 << 15, 16 * 8
     devices = tuple(SimulatedDevice(f"emulated:{next(_names)}", Speed(1e6, 1e9, 1e-6), memory) for _ in range(4))
 
@@ -165,10 +170,11 @@ def test_members_hold_their_parts() -> None:
     with options(check=False):
         there = [asdevice(one, Team(devices, cpu=False)) for one in here]
         plan = team_plan_of(relax._dispatcher.compiled_for_normal(tuple(here)))
-        for step in range(7):
+        for step in range(8):
             relax(*there)
             relax.__wrapped__(*here)
             if step:
                 neighbours = {(a, b) for a in range(1, 5) for b in range(1, 5) if abs(a - b) == 1}
                 assert plan.last_run.moved == dict.fromkeys(neighbours, 2 * row)
+        assert len(runs) >= 2
         assert all(np.array_equal(np.asarray(one), other) for one, other in zip(there, here, strict=True))
