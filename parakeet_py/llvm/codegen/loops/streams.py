@@ -103,9 +103,16 @@ def write(scope: Scope, array: Var, first: str, last: str, loop: Callable[[str, 
         f.branch(copied)
         f.begin(copied)
         f.fill(counting, f"{start} = phi i64 [ {first}, %{before} ], [ {following}, %{f.block} ]")
-        f.branch_if(f.binary("icmp slt", "i64", following, last), body, end)
+        f.branch_if(f.binary("icmp slt", "i64", following, last), body, end, _as_it_is(scope))
         f.begin(end)
         f.effect(f"call void {f.module.declare('void', 'llvm.x86.sse.sfence', '')}()")
+
+
+def _as_it_is(scope: Scope) -> str:
+    """What says that LLVM is to leave a loop as it is."""
+    hints = ('!{!"llvm.loop.unroll.disable"}', '!{!"llvm.loop.vectorize.enable", i1 false}')
+    nodes = ", ".join(scope.f.module.shared_node(hint) for hint in hints)
+    return f", !llvm.loop {scope.f.node(f'distinct !{{self, {nodes}}}')}"
 
 
 def _past_caches(scope: Scope, target: str, source: str, size: str) -> None:
@@ -125,7 +132,7 @@ def _past_caches(scope: Scope, target: str, source: str, size: str) -> None:
         f.effect(f"store <16 x i32> {line}, ptr {place}, align {LINE}, !nontemporal {node}")
         following = f.binary("add", "i64", at, str(LINE))
         f.fill(counting, f"{at} = phi i64 [ 0, %{before} ], [ {following}, %{f.block} ]")
-        f.branch_if(f.binary("icmp slt", "i64", following, whole), body, end)
+        f.branch_if(f.binary("icmp slt", "i64", following, whole), body, end, _as_it_is(scope))
     f.begin(end)
     copy = f.module.declare("void", "llvm.memcpy.p0.p0.i64", "ptr, ptr, i64, i1")
     to, source = (f.value(f"getelementptr i8, ptr {one}, i64 {whole}") for one in (target, source))
