@@ -273,7 +273,8 @@ class DeviceMemory:
             values = [*values, *plan.tensor_maps(number, args)]
         again = Again(module, kernel.name, blocks * form.parts, plan.threads(number, form), codes, values)
         device.launch(*again)
-        if key and not kernel.checked and not kernel.guarded:
+        noting = active()
+        if key and not kernel.checked and not kernel.guarded and (noting is None or noting.spoiled):
             self._has_come(key, again)
         if kernel.checked:
             clean &= not (kernel.single or kernel.at_once) or not self.changed.has_any(self.given)
