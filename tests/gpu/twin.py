@@ -54,6 +54,8 @@ class Twin:
         self._blocks: dict[int, tuple[int, int]] = {}  # of the real device: size, the same on the emulator
         self._starts: list[int] = []
 
+    element = repeated = launch_again = None  # which would pass by the emulated device
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
 
