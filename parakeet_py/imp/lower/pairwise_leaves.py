@@ -25,6 +25,7 @@ from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Cast, Const, Operand, Prim, Var
 
 LEAF = 16  # units
+HALVES = (0.5, -0.5, 1.5, -1.5)
 
 Values = list[Operand]
 Element = Callable[[Operand], Values]  # writes the contribution at a place
@@ -68,11 +69,16 @@ def runs_of(
     assert with_.names is not None
     parts = tuple(map(_part, with_.names, with_.types, with_.inits))
     unit = 4 if any(part.ordered and is_complex(part.kind.dtype) for part in parts) else 8
-    functions = any(isinstance(op, Prim) and is_dear(op.name) for op in found.definitions.values())
+    functions = any(isinstance(op, Prim) and _is_function(op) for op in found.definitions.values())
     direct = vector and len(axes) == 1 and all(part.ordered for part in parts) and not functions
     # GPUs have no such function; a complex product is none of its parts
     awkward = bool(lo.special) or any(part.name == "mul" and is_complex(part.kind.dtype) for part in parts)
     return Runs(with_, found, body, axes, vector, row, chunk, parts, unit, awkward or chunk == ONE, direct)
+
+
+def _is_function(op: Prim) -> bool:
+    """Whether an operation has a vector form of its own number of lanes: half powers are roots and divisions."""
+    return is_dear(op.name) and not (op.name == "pow" and isinstance(op.args[1], Const) and op.args[1].value in HALVES)
 
 
 def _index(operand: Operand) -> Operand:

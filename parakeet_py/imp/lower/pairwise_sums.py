@@ -5,8 +5,8 @@ halved, the left half rounded down to whole units; `pairwise_leaves` has the ord
 on the number of contributions alone, and equal subtrees can be computed anywhere: threads take whole subtrees.
 
 Runs of one leaf are summed in place. In longer ones, a function of our own (Imp's `Pairwise`) sums adjacent numbers in
-memory. What has to be computed first is put into a buffer on the stack, one subtree of at most `NODE_UNITS` units after
-the other.
+memory. What has to be computed first is summed as it is computed, leaf by leaf, or is put into a buffer on the stack,
+one subtree of at most `NODE_UNITS` units after the other (`pairwise_leaves` says when).
 
 Counted in units, halving m gives m // 2 and m - m // 2. Hence the nodes of one level differ by one unit at most, and
 node j of level d, j written in d bits, has (m + r) // 2**d units, where r is j with its bits reversed. The nodes are
@@ -90,14 +90,39 @@ def _in_memory(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Val
     return [lo.let("sum", runs.parts[0].kind, Pairwise(runs.parts[0].name, array, places, length))]
 
 
-def _node(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values:
-    """Combine contributions by way of a buffer."""
+def _node(lo: Lowering, runs: Runs, start: Operand, units: Operand, more: Operand) -> Values:
+    """Combine the contributions of a node: as they are computed where it is a leaf, else by way of a buffer."""
+    unit = Const(runs.unit, INT64)
+    if runs.direct:
+        return _leaf_or_two(lo, runs, start, units, more)
+    length = lo.add(lo.multiply(units, unit), more)
     buffers, others = buffered(lo, runs, start, length, NODE_UNITS)
     sums: Values = [
         lo.let("sum", part.kind, Pairwise(part.name, array, (ZERO,), length))
         for part, array in zip(runs.ordered, buffers, strict=True)
     ]
     return together(lo, runs, sums, others)
+
+
+def _leaf_or_two(lo: Lowering, runs: Runs, start: Operand, units: Operand, more: Operand) -> Values:
+    """A leaf; or two of them, where there are a few contributions more than a leaf has."""
+    unit, half = Const(runs.unit, INT64), Const(LEAF // 2, INT64)
+    two = lo.compare("gt", lo.add(lo.multiply(units, unit), more), Const(LEAF * runs.unit, INT64))
+    last = lo.prim("select", two, ONE, ZERO)
+    sums = [lo.declare("sum", part.kind, part.neutral) for part in runs.parts]
+    leaf = lo.index("leaf")
+
+    def one() -> None:
+        before = lo.multiply(leaf, half)
+        ends = lo.compare("eq", leaf, last)
+        own = lo.prim("select", ends, lo.subtract(units, before), half)
+        rest = lo.prim("select", ends, more, ZERO) if more != ZERO else ZERO
+        place, length = lo.add(start, lo.multiply(before, unit)), lo.add(lo.multiply(own, unit), rest)
+        after = combined(lo, runs.parts, [lo.read(cell) for cell in sums], one_leaf(lo, runs, place, length))
+        lo.write_all(list(zip(sums, after, strict=True)))
+
+    lo.loop(leaf, ZERO, lo.add(last, ONE), one, "few")
+    return [lo.read(cell) for cell in sums]
 
 
 # ---- trees -----------------------------------------------------------------------------------------------------------
@@ -133,9 +158,10 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
     there = _in_memory(lo, runs, start, length)
     if there is not None:
         return there
-    level = _level(lo, units, NODE_UNITS)
+    # nodes have a leaf, and a unit more at most, where those above them have more for certain
+    level = _level(lo, lo.add(units, ONE), LEAF + 1) if runs.direct else _level(lo, units, NODE_UNITS)
     if level == ZERO:
-        return _node(lo, runs, start, length)
+        return _node(lo, runs, start, units, rest)
     nodes = _power(lo, level)
     least = lo.floor_div(units, nodes) if isinstance(units, Const) else lo.prim("shr", units, level)
     over = lo.subtract(units, lo.multiply(least, nodes))
@@ -149,9 +175,8 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
         own = lo.prim("select", longer, lo.add(least, ONE), least)
         more = lo.prim("select", lo.compare("eq", node, last), rest, ZERO) if rest != ZERO else ZERO
         here = lo.read(place)
-        length = lo.multiply(own, unit)
-        sums = _node(lo, runs, here, lo.add(length, more))
-        lo.write(place, lo.add(here, length))
+        sums = _node(lo, runs, here, own, more)
+        lo.write(place, lo.add(here, lo.multiply(own, unit)))
         cells = [lo.declare("sum", part.kind, value) for part, value in zip(runs.parts, sums, strict=True)]
         height, bits, bit = (
             lo.declare(name, INT64, value) for name, value in (("height", ZERO), ("bits", node), ("bit", top))
