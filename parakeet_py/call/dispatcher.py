@@ -297,7 +297,7 @@ class Dispatcher(Compiling):
                 if (done := known.run(normal)) is not MISSED:
                     return done
         pays = log is None and not sys.is_finalizing() and self.config().pays
-        if log is None and self.refused.is_left(normal):
+        if log is None and not self.has_used_up_code() and self.refused.is_left(normal):
             if pays:
                 return self.rent(normal, refused=True)
             self.leave_to_gate(normal, *self.as_made(normal))

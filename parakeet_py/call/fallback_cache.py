@@ -38,6 +38,7 @@ AT_GATES: Final = FIRST_LOOK // 4  # as how many calls those count that a gate t
 MAX_KINDS: Final = 64  # of one function
 MAX_RAISED: Final = 64  # signatures of refused calls that raised which are remembered
 MAX_FORGIVEN: Final = 8  # times that calls are looked at anew, since one like those that raised has not
+LONG: Final = 8  # items of a tuple; of longer ones the length is not looked at
 FEW: Final = 16  # items of a list that are all looked at; Python may run a call with arrays of devices, too
 LONGEST_TEXT: Final = 64  # characters of a str that says which way a function goes
 _OWN: Final = frozenset((str, bool, type(None)))  # whose values say which way a function goes
@@ -250,7 +251,7 @@ def kind_of(values: Sequence[Any], depth: int = 0) -> Hashable:
             kind = kind_of(value[:1], depth + 1) if depth < MAX_DEPTH else ()
             if kind is None or some_live_elsewhere(value if len(value) <= FEW else (value[-1],)):
                 return None
-            found.append((cls, kind))
+            found.append((cls, kind) if cls is list else (cls, kind, min(len(value), LONG)))
         elif some_live_elsewhere((value,)):
             return None
         else:

@@ -144,6 +144,10 @@ class Specializations(ABC):
         values = [*normal, *(read_source(self.function, one.source, normal) for one in hidden)]
         return known.gate.left <= 0 or is_outgrown(tier, known.native.signature, values)
 
+    def has_used_up_code(self) -> bool:
+        """Is there quick code that takes no more calls, so that the next one has to have it optimised?"""
+        return any(known.native.quick is not None and known.gate.left <= 0 for known in self.specializations.values())
+
     def replace(self, quick: Loaded, other: Loaded, extents: Extents) -> None:
         """Let other code, which is installed, take all calls of quick code."""
         found = self.general if extents == "general" else self.specializations
