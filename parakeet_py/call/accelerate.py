@@ -16,6 +16,7 @@ from parakeet_py.base import errors
 from parakeet_py.call.dispatch.first_calls import begin, begins, completing, first_calls_of, leave_to_python
 from parakeet_py.call.interop.pandas_engine import PandasEngine
 from parakeet_py.hybrid.residency import fingerprint
+from parakeet_py.llvm.entry.booked_time import not_of_the_call
 from parakeet_py.llvm.entry.callable_type import (
     LATER,
     AcceleratedFunction,
@@ -123,6 +124,7 @@ def _usual(config: settings.Config) -> tuple[bool, tuple[dict[str, Any], bool]]:
     return waits, made_of
 
 
+@not_of_the_call()
 def _complete(instance: Any) -> Dispatcher:
     """The dispatcher of an accelerated function, which is asked for it first."""
     from parakeet_py.call.dispatcher import Dispatcher  # which the first calls do without

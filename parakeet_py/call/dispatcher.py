@@ -48,6 +48,7 @@ from parakeet_py.call.load import Loaded, present
 from parakeet_py.call.pricing import size_of
 from parakeet_py.call.renting import Trial
 from parakeet_py.hybrid.devices.device_detection import some_are_of_dask, some_live_elsewhere
+from parakeet_py.llvm.entry.booked_time import not_of_the_call
 from parakeet_py.llvm.entry.callable_type import Plain, gates_of, install, set_framed
 from parakeet_py.llvm.entry.entry_kind import MISSED, why_portable
 from parakeet_py.llvm.runtime.error_state import asks_for_errors
@@ -413,7 +414,7 @@ class Dispatcher(Compiling):
     ) -> None:
         """Let a gate take calls like this one, which runs in Python and had arguments of this size, if there are so
         many that it pays; not now if another thread is compiling."""
-        with self.after_python():
+        with self.after_python(), not_of_the_call():
             gate = self.account.gate_for(normal, args, kwargs, size, self.inner is not None, refused)
             if gate is not None and self.lock.acquire(blocking=False):
                 try:
@@ -456,7 +457,7 @@ class Dispatcher(Compiling):
 
     def open_first_gate(self) -> None:
         """Let a gate take the place of what has taken the first calls."""
-        with self.after_python():
+        with self.after_python(), not_of_the_call():
             first = self.account.first
             if first is not None and (gate := self.account.gate_of(None, first.largest, ())) is not None:
                 self.install_plain(gate)

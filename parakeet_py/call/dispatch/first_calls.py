@@ -28,7 +28,7 @@ from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.call.dispatch.background import is_busy
 from parakeet_py.call.pricing import COMPILER, MOST, CodeSize, compile_cost, evaluates, size_of, size_of_code
 from parakeet_py.llvm.entry import argument_sizes, first_gate
-from parakeet_py.llvm.entry.booked_time import booked
+from parakeet_py.llvm.entry.booked_time import booked, not_of_the_call
 from parakeet_py.llvm.entry.callable_type import install
 from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.signature.small_arguments import SMALL, are_small, unsized
@@ -278,6 +278,7 @@ class FirstCalls:
         if stays and self.calls > FEW and gates_pay(1 + passed):
             self.open_gate()
 
+    @not_of_the_call()
     def open_gate(self) -> None:
         """Let a gate take calls from now on; not now if another thread is making the dispatcher."""
         if not completing.acquire(blocking=False):
