@@ -137,7 +137,10 @@ def overhead(name: str, repeats: int) -> Overhead:
     """
     function, size = forms(name)["parakeet"], 0.25
     turns = TURNS.get(name, 1)
+    given: tuple[Any, ...] = ()
+    arrays: tuple[Any, ...] = ()
     while True:
+        del given, arrays  # of programs that read much, these are gigabytes
         given = arguments(name, size, CHUNKS)
         if name in ("heat_3d", "hotspot"):
             given = *given[:-1], turns
@@ -153,6 +156,7 @@ def overhead(name: str, repeats: int) -> Overhead:
         size *= 2
     held = dask.persist(*(one.map_blocks(np.copy) if isinstance(one, da.Array) else one for one in given))
     wait(held)
+    del given
     found: list[tuple[float, ...]] = []
     for _ in range(repeats + 1):
         wall, cpu = time.perf_counter(), time.process_time()
