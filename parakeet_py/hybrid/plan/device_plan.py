@@ -138,15 +138,15 @@ class DevicePlan(HostPlan):
         return kernel_ir(self.kernels[kernel], gpu, **form._asdict(), **self.flags, locations=locations)
 
     def form(
-        self, device: Device, kernel: int, blocks: int, aligned: bool, values: Sequence[Any], args: Sequence[Any]
+        self, device: Device, kernel: int, blocks: int, aligned: bool, values: Sequence[Any], args: Sequence[Any] = ()
     ) -> Form:
-        """The form of a kernel that a launch can have."""
+        """The form of a kernel that a launch can have; `args` as the host part has them, for products."""
         narrow = blocks * self.kernels[kernel].threads <= NARROW
         for place in self._integers[kernel]:
             if not -NARROW <= values[place] < NARROW:
                 narrow = False
         tensors = self.tensors[kernel]
-        if tensors and narrow and has_boxes(device.architecture) and is_quicker(tensors, args):
+        if tensors and args and narrow and has_boxes(device.architecture) and is_quicker(tensors, args):
             return Form(aligned, narrow, boxes=True)
         if not self.parts:
             return _FORMS[aligned][narrow]
