@@ -35,8 +35,8 @@ class HostInfo(NamedTuple):
     @property
     def quick_roots(self) -> bool:
         """Whether a root and a division in vectors take no longer than the twenty operations that could stand for
-        both.
-        Of AMD's processors with AVX-512, Zen 4 does both in 27 cycles, as one with another; Intel's take 40 and more."""
+        both. Of AMD's processors with AVX-512, Zen 4 does both in 27 cycles, as one with another; Intel's take 40 and
+        more."""
         return self.cpu.startswith("znver")
 
     @property
