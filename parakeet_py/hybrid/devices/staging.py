@@ -81,7 +81,7 @@ class _Word:
     def read(self, address: int, dtype: str, driver: Any, checked: Checked) -> Any:
         found = self._views.get(dtype)
         if found is None:
-            found = self._views[dtype] = np.ndarray(1, dtype, self._bytes)
+            found = self._views[dtype] = np.frombuffer(memoryview(self._bytes), dtype, 1)
         self._calls[2], self._calls[3] = address, found.itemsize
         if self._run(self._start, 0) != 2:
             checked((driver.CUresult(self._table[4]),), "copying from the device")
