@@ -441,3 +441,25 @@ def equal_by_hash(x, k):
         (x, k) in {(0.1, 1), (2.0**53, k)},
         x in (0.1, 2.0**53),
     )
+
+
+UNHASHABLE = ([], [1], {}, {1: 2}, {1}, arr("i8", 2), ([1],), (1, [2]), bytearray(b"a"), ["a"])
+
+
+@program([(held, key) for held in ({}, {1: 2}) for key in UNHASHABLE], opaque=None, fell_back=None)
+def keys_without_a_hash(held, key):
+    said = []
+    try:
+        said.append(key in held)
+    except TypeError as error:
+        said.append(str(error))
+    try:
+        said.append({}.get(key))
+    except TypeError as error:
+        said.append(str(error))
+    return said
+
+
+@program([(key,) for key in UNHASHABLE], opaque=None, fell_back=None, raises=TypeError, message=True)
+def a_dict_of_keys_without_a_hash(key):
+    return {key: 1}

@@ -523,3 +523,14 @@ def sums_of_segments(x):
     """Each begins with its first element, to which the sum of the others is added."""
     places = [0, 3, 20, 7]
     return np.add.reduceat(x[0, 0], places[:2]), np.add.reduceat(x, places[1:], 2), np.add.reduceat(x, places[:3], 0)
+
+
+@program(
+    [(arr(kind, 300),) for kind in ("f2", "f4", "f8")]
+    + [(np.full(40, -0.0, kind),) for kind in ("f2", "f4", "f8", "c16")]
+    + [(arr("f2", 300, layout="reversed"),), (arr("f2", 3, 140),), (arr("i4", 30),)],
+    regrouped=8,
+)
+def segments_to_the_bit(x):
+    sums = np.add.reduceat(x, [0, 3, 5], axis=-1)
+    return sums, np.signbit(sums.real)

@@ -110,6 +110,13 @@ def adds_inexact(ufunc, kind):
     return ufunc is np.add and kind.kind in "fc"
 
 
+@static
+def summed_as(kind):
+    """What NumPy adds such numbers in, and the zero that changes none of them, -0.0 neither."""
+    wide = np.dtype(np.float32) if kind == np.float16 else kind
+    return wide, {"f": -0.0, "c": complex(-0.0, -0.0)}.get(kind.kind, 0)
+
+
 @method("ufunc.reduceat")
 def ufunc_reduceat(ufunc, array, /, indices, axis=0, dtype=None, out=None):
     a, places = as_array(array), as_array(indices)
@@ -132,6 +139,7 @@ def ufunc_reduceat(ufunc, array, /, indices, axis=0, dtype=None, out=None):
         a[(*before, slice(0, 1))],
         starts[(*(None,) * along, slice(None), *(None,) * (a.ndim - along - 1))],
     )
+    wide, nothing = summed_as(kind)
     for i in range(count):
         first = int(load(starts, i))
         last = extent
@@ -139,8 +147,20 @@ def ufunc_reduceat(ufunc, array, /, indices, axis=0, dtype=None, out=None):
             last = int(load(starts, i + 1))
         if last > first + 1 and adds_inexact(ufunc, kind):  # the first element and, line by line, the sum of the others
             lines = np.moveaxis(a[(*before, slice(first + 1, last))], along, -1)
-            rest = reduce_ufunc(ufunc, lines if a.ndim == 1 else copy(lines, "C"), a.ndim - 1, dtype=kind)
-            made[(*before, i)] = elementwise(lambda x, total: cast(x, kind) + total, a[(*before, first)], rest)
+            if wide != kind:
+                lines = elementwise(lambda x: cast(cast(x, kind), wide), lines)
+            lines = lines if a.ndim == 1 else copy(lines, "C")
+            (rest,) = reduce_axes(
+                lines,
+                (a.ndim - 1,),
+                (constant(nothing, wide),),
+                lambda x, *at: (cast(x, wide),),
+                lambda s, x: (s + x,),
+                wide,
+            )
+            made[(*before, i)] = elementwise(
+                lambda x, total: cast(cast(cast(x, kind), wide) + total, kind), a[(*before, first)], rest
+            )
         elif last > first + 1:  # of a single element NumPy computes nothing
             made[(*before, i)] = reduce_ufunc(ufunc, a[(*before, slice(first, last))], along, dtype=kind)
         else:

@@ -40,6 +40,16 @@ def static_int(s: Context, value: Value, what: str) -> int:
         raise s.unsupported(f"{what} must be an integer, not {found!r}") from None
 
 
+def static_key(s: Context, value: Value) -> Any:
+    """The key of a dict of known keys."""
+    key = static(s, value, "a dict key")
+    try:
+        hash(key)
+    except TypeError as error:
+        raise s.unsupported(f"a dict key: {error}") from None
+    return key
+
+
 def demand(s: Context, value: Value, what: str) -> None:
     """Ask for the parameter or loop index behind a value to be specialized by value."""
     parts = [value]

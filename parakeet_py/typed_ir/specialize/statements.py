@@ -15,6 +15,7 @@ from parakeet_py.frontend import ssa
 from parakeet_py.library import registry
 from parakeet_py.typed_ir.places import place
 from parakeet_py.typed_ir.specialize import inputs, messages
+from parakeet_py.typed_ir.specialize.compile_time_values import static_key
 from parakeet_py.typed_ir.specialize.containers import (
     array_lists,
     containers,
@@ -82,7 +83,7 @@ def _dict(s: Context, items: Sequence[tuple[ssa.Operand | None, ssa.Operand]]) -
     for key, operand in items:
         value = s.value(operand)
         if key is not None:
-            entries[s.static(s.value(key), "a dict key")] = value
+            entries[static_key(s, s.value(key))] = value
             continue
         held = value if isinstance(value, DictV) else dict_items.contents(s, value)
         if held is None:

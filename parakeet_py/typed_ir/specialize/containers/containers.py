@@ -15,7 +15,7 @@ from parakeet_py.signature import enums
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.specialize.arrays import index_entries, indexing, record_arrays
 from parakeet_py.typed_ir.specialize.arrays.flags import flag_at
-from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable
+from parakeet_py.typed_ir.specialize.compile_time_values import is_demandable, static_key
 from parakeet_py.typed_ir.specialize.containers import (
     constant_tables,
     dict_items,
@@ -249,7 +249,7 @@ def subscript(s: Context, value: Value, index: Value) -> Value:
         case DictV(entries):
             if hash_maps.wants_table(s, value, index):
                 return hash_maps.subscript(s, hash_maps.table_for(s, value), index)
-            wanted = s.static(index, "a dict key")
+            wanted = static_key(s, index)
             for key, item in entries:
                 if wanted in {key}:
                     return item

@@ -104,7 +104,7 @@ def contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
     if strings.is_text(container) or (isinstance(container, Static) and strings.is_text(item)):
         there = strings.contains(s, container, item)
         return ScalarV(b.prim("not", there, type=PYBOOL) if negate else there)
-    hashed = _is_hashed(container)
+    hashed = _is_hashed(s, container)
     if hashed and (unhashable := next(filter(_is_unhashable, (item, *_items_of_set(container))), None)) is not None:
         raise s.hand_back(f"`in` of {s.describe(unhashable)}, which has no hash")
     container = dict_items.listed(s, container)
@@ -138,8 +138,10 @@ def contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
     raise s.unsupported(f"`in` {s.describe(container)}")
 
 
-def _is_hashed(container: Value) -> bool:
+def _is_hashed(s: Context, container: Value) -> bool:
     """Does Python look for an item by its hash?"""
+    if (found := dict_items.view(s, container)) is not None:
+        return found[2] == "keys"
     match container:
         case Static(dict() | set() | frozenset()) | DictV() | MapV():
             return True
@@ -174,7 +176,9 @@ def _is_unhashable(item: Value) -> bool:
     match item:
         case TupleV(items, "tuple"):
             return any(map(_is_unhashable, items))
-        case ArrayV() | DictV() | MapV() | TupleV() | SliceV():
+        case VariantV(_, options):
+            return any(map(_is_unhashable, options))
+        case ArrayV() | DictV() | MapV() | TupleV() | SliceV() | ObjectV():  # an object may have one, Python knows
             return True
     return is_list(item)
 

@@ -29,7 +29,7 @@ from parakeet_py.typed_ir.specialize.arrays.elementwise import elementwise, scal
 from parakeet_py.typed_ir.specialize.arrays.flags import array_flag
 from parakeet_py.typed_ir.specialize.arrays.strided import stride_of, strided, strides_shown
 from parakeet_py.typed_ir.specialize.arrays.views import size_of, transpose
-from parakeet_py.typed_ir.specialize.compile_time_values import known_object
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object, static_key
 from parakeet_py.typed_ir.specialize.containers import (
     array_lists,
     dict_items,
@@ -486,7 +486,7 @@ def _dict_method(s: Context, obj: DictV, name: str, args: list[Value]) -> Value:
         case "values":
             return TupleV(tuple(item for _, item in obj.items), "list")
         case "get":
-            wanted = s.static(args[0], "a dict key")
+            wanted = static_key(s, args[0])
             for key, item in obj.items:
                 if wanted in {key}:
                     return item
