@@ -338,3 +338,12 @@ POWERS = [
 def complex_powers_of_infinities(x, exponent):
     y = np.power(x, exponent)
     return np.isnan(y.real), np.isnan(y.imag), np.isinf(y.real), np.isinf(y.imag)
+
+
+EXTREMES = [0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1.0, 4.0]
+ENDS = {"f4": [1e-45, 1e-38, 2e-26, 1e-25, 3e38], "f8": [5e-324, 1e-308, 2e-206, 1e-205, 1.7e308]}
+
+
+@program([(arr(kind, 13, values=EXTREMES + ends),) for kind, ends in ENDS.items()], ulp=ELEMENTARY)
+def half_powers_of_extremes(x):
+    return x**-1.5, x**1.5, x**-0.5, x**0.5, x[-4] ** -1.5

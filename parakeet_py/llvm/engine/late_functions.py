@@ -179,7 +179,7 @@ def _inverse_power(lanes: int) -> tuple[str, set[str]]:
         fma("lacks", "%minus_x", "%inverse", number(1.0)),
         binary("more", "fmul", "%lacks", number(1.5)),
         fma("better", "%power", "%more", "%power"),
-        f"  %finite = fcmp ogt {kind} %lacks, {number(-1.0)}",  # or NaN, or -inf where the inverse overflows
+        f"  %finite = fcmp ord {kind} %better, %better",  # where neither the inverse nor the power overflows
         f"  %slow = select {mask} %finite, {kind} %better, {kind} %power",
         f"  %mixed = select {mask} %usual, {kind} %quick, {kind} %slow",
         f"  ret {kind} %mixed",

@@ -163,8 +163,9 @@ def _half_power(f: FunctionText, kind: str, base: str, exponent: float) -> str:
 
 def _inverse_half_power(f: FunctionText, kind: str, x: str, sqrt: str) -> str:
     """x ** -1.5 with one division (which takes as long as all else), for x other than -0.0: r * sqrt(r) of r = 1 / x,
-    plus what the error of r makes of that, where it is finite. For x = -inf, r is -0.0, and so is its root. With
-    AVX-512, where roots take long, by an estimate of 1 / sqrt(x) (`engine.late_functions`)."""
+    plus what the error of r makes of that, where it is a number. (It is none where x, r or the power is infinite.) For
+    x = -inf, r is -0.0, and so is its root. With AVX-512, where roots take long, by an estimate of 1 / sqrt(x)
+    (`engine.late_functions`)."""
     host = f.module.host
     features = host.features.split(",")
     if kind == "double" and "+avx512f" in features and "+avx512vl" in features and not host.quick_roots:
@@ -173,8 +174,7 @@ def _inverse_half_power(f: FunctionText, kind: str, x: str, sqrt: str) -> str:
     power = f.binary("fmul", kind, inverse, f.value(f"call {kind} {sqrt}({kind} {inverse})"))
     rest = f.intrinsic("fma", kind, f.value(f"fneg {kind} {x}"), inverse, float_literal(1.0, kind))
     better = f.intrinsic("fma", kind, power, f.binary("fmul", kind, rest, float_literal(1.5, kind)), power)
-    finite = f.binary("fcmp ogt", kind, rest, float_literal(-1.0, kind))  # or NaN, or -inf where r overflows
-    return f.select(finite, kind, better, power)
+    return f.select(f.binary("fcmp ord", kind, better, better), kind, better, power)
 
 
 def _late_inverse_half_power(f: FunctionText, x: str) -> str:
