@@ -85,11 +85,12 @@ def positions_of_extremes(x):
 
 
 POINTS = [
-    *variants(arr("f8", 70, 3), "f4 i4", "F reversed", "special"),
+    *map(large, variants(arr("f8", 70, 3), "f4 i4", "F reversed", "special")),
     arr("f8", 5, 130),
-    arr("f4", 131, 9),
-    arr("f8", 66, 2, values=[1.0, 2.0, 1.0, 0.0, -0.0]),
-    arr("f8", 65, 1, values=[1.0] * 64 + [float("nan")]),
+    large(arr("f4", 131, 9)),
+    large(arr("f8", 66, 2, values=[1.0, 2.0, 1.0, 0.0, -0.0])),
+    large(arr("f8", 65, 1, values=[1.0] * 64 + [float("nan")])),
+    arr("f8", 9, 3, values="special"),
     arr("f8", 1, 4),
     arr("f8", 3, 0),
 ]
