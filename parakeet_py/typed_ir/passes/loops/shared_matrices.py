@@ -13,6 +13,10 @@ arithmetic or memory; what stands between them must not write what it reads. Che
 makes it legal: where they will fail, and where the matrix is small, both products stay as they are.
 
 *Sums* across the rows are added up block by block. NumPy leaves their order to BLAS.
+
+Where products are cut into parts for several threads, nothing is done: a product along the rows is cut by rows, one
+across them by columns, so that the second one finds its part of a block in the caches of other CPUs. With two
+threads, `mvt` took 1.7 times as long as NumPy's two products.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op
 from parakeet_py.typed_ir.writer import Writer, index_const
 
-BLOCK = 512 * 1024  # bytes of a block of rows, for each thread that computes products
+BLOCK = 512 * 1024  # bytes of a block of rows
 LEAST = 16  # blocks: below, the matrix stays in a cache
 NARROWEST = 32  # columns: below, calls cost as much as what is read
 ROWS = 8  # a block has a multiple of so many, which BLAS's kernels take together
@@ -37,7 +41,7 @@ ROWS = 8  # a block has a multiple of so many, which BLAS's kernels take togethe
 def share_matrices(function: Function) -> Function:
     """Compute products of the same matrix and two vectors block by block."""
     products = [let.op for let in function.statements() if isinstance(let.op, ir.Matmul)]
-    if len(products) < 2:
+    if len(products) < 2 or product_parts() > 1:
         return function
     return _Sharer(function).function(function)
 
@@ -141,7 +145,7 @@ def _together(statements: Sequence[Let], pair: _Pair) -> list[Let]:
     first, second = pair.first, pair.second
     writer = Writer(statements[first.at].pos)
     rows, columns = writer.dim(first.matrix), writer.dim(first.matrix, 1)
-    size = BLOCK * product_parts() // itemsize(dtype_of(first.matrix))
+    size = BLOCK // itemsize(dtype_of(first.matrix))
     most = writer.prim("floordiv", index_const(size // ROWS), writer.prim("maximum", columns, ONE))
     step = writer.prim("mul", writer.prim("maximum", most, ONE), index_const(ROWS))
     paying = writer.prim("ge", rows, writer.prim("mul", step, index_const(LEAST)), type_=PYBOOL)
