@@ -113,6 +113,7 @@ DIVISION = frozenset({"div", "floordiv", "mod", "fmod"})
 BITS = frozenset({"and", "or", "xor", "not", "shl", "shr"})  # not: logical for bool. Shifts by >= width: 0, or -1 for
 #   shr of a negative number, as NumPy's.
 MUL_HIGH = "mul_high"  # uint64 only: the upper half of the 128 bits of a product
+HALF_POWERS = (0.5, -0.5, 1.5, -1.5)  # exponents of a `pow` that is computed by a root and a division at most
 COMPARE = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # give bool; complex: eq, ne only
 EXTREMA = frozenset({"minimum", "maximum", "fmin", "fmax"})  # minimum/maximum propagate NaN, fmin/fmax ignore it
 # float32, float64 only: maximum and minimum that give the second of two zeros of both signs on every processor

@@ -22,10 +22,9 @@ from parakeet_py.imp.lower.extrema import accumulate
 from parakeet_py.imp.lower.loops import Axis
 from parakeet_py.imp.schedule.loop_order import Study, is_dear
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.typed_ir.ir import Block, Cast, Const, Operand, Prim, Var
+from parakeet_py.typed_ir.ir import HALF_POWERS, Block, Cast, Const, Operand, Prim, Var
 
 LEAF = 16  # units
-HALVES = (0.5, -0.5, 1.5, -1.5)
 
 Values = list[Operand]
 Element = Callable[[Operand], Values]  # writes the contribution at a place
@@ -78,7 +77,9 @@ def runs_of(
 
 def _is_function(op: Prim) -> bool:
     """Whether an operation has a vector form of its own number of lanes: half powers are roots and divisions."""
-    return is_dear(op.name) and not (op.name == "pow" and isinstance(op.args[1], Const) and op.args[1].value in HALVES)
+    return is_dear(op.name) and not (
+        op.name == "pow" and isinstance(op.args[1], Const) and op.args[1].value in HALF_POWERS
+    )
 
 
 def _index(operand: Operand) -> Operand:

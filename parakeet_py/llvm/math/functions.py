@@ -24,7 +24,7 @@ from parakeet_py.llvm.codegen.builder import LLVM_TYPE, PURE, FunctionText, Modu
 from parakeet_py.llvm.engine.late_functions import INVERSE
 from parakeet_py.llvm.math.names import symbol as own_symbol
 from parakeet_py.llvm.runtime.symbols import resolve
-from parakeet_py.typed_ir.ir import FLOAT_UNARY
+from parakeet_py.typed_ir.ir import FLOAT_UNARY, HALF_POWERS
 
 _LIBRARY_NAME = {"gamma": "tgamma"}  # where C's name is another
 _VECTOR = (FLOAT_UNARY | {"pow", "atan2", "hypot"}) - {"gamma", "lgamma"}
@@ -103,7 +103,7 @@ def power(f: FunctionText, dtype: str, base: str, exponent: str) -> str:
         return f.binary("fmul", kind, f.binary("fmul", kind, base, base), base)
     if exponent == float_literal(-1.0, kind):
         return f.binary("fdiv", kind, float_literal(1.0, kind), base)
-    for half in (0.5, -0.5, 1.5, -1.5):
+    for half in HALF_POWERS:
         if exponent == float_literal(half, kind) and dtype != "float16":
             return _half_power(f, kind, base, half)
     result = call(f, "pow", dtype, [base, exponent])

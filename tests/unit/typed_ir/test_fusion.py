@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
 from parakeet_py.base.types import FLOAT64, PYINT
 from parakeet_py.typed_ir.ir import (
@@ -35,16 +34,6 @@ from tests.helpers.typed_ir_programs import (
     array,
     real,
 )
-
-
-@pytest.fixture
-def x() -> Var:
-    return array("x")
-
-
-@pytest.fixture
-def y() -> Var:
-    return array("y")
 
 
 def test_a_chain_is_one_map(x: Var, y: Var) -> None:

@@ -49,16 +49,6 @@ from tests.helpers.typed_ir_programs import (
 )
 
 
-@pytest.fixture
-def x() -> Var:
-    return array("x")
-
-
-@pytest.fixture
-def y() -> Var:
-    return array("y")
-
-
 def test_an_explicit_loop_over_an_array_is_a_map(x: Var, y: Var) -> None:
     p = Program(x, y)
 

@@ -45,7 +45,7 @@ class Cost:
 
 def _is_half_power(op: ir.Prim) -> bool:
     """Is this a power that is a root and a division?"""
-    return op.name == "pow" and isinstance(op.args[1], ir.Const) and op.args[1].value in (0.5, -0.5, 1.5, -1.5)
+    return op.name == "pow" and isinstance(op.args[1], ir.Const) and op.args[1].value in ir.HALF_POWERS
 
 
 def cost_of(block: Block) -> Cost:
