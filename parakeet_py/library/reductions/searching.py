@@ -134,6 +134,7 @@ def insertion_point(at, count, x, left):
 
 LONG_TABLE = 64  # elements; in shorter ones every number is looked for on its own, which needs no memory and no order
 BLOCK = 256  # numbers that are looked for one from the other
+NEAR = 4  # elements behind the place of the number before, which are looked at one by one
 FAR = 64  # elements behind the place of the number before
 LOST = 4  # numbers, in a row, that are not near the one before: those of this block are in no order
 
@@ -156,11 +157,17 @@ def insertion_points(a, x, kind, left):
             if lost < LOST:
                 lost = lost + 1
                 if low == 0 or comes_before(at(low - 1), v, left):
-                    step = 1
-                    while step <= FAR and low + step <= count and comes_before(at(low + step - 1), v, left):
-                        low, step = low + step, step * 2
+                    step, span, near = 1, 0, min(low + NEAR, count)
+                    while low < near and comes_before(at(low), v, left):
+                        low = low + 1
+                    if low == near:
+                        while step <= FAR and low + step <= count and comes_before(at(low + step - 1), v, left):
+                            low, step = low + step, step * 2
+                        span = min(step - 1, count - low)
                     if step <= FAR:
-                        start, span, lost = low, min(step - 1, count - low), 0
+                        start, lost = low, 0
+                    else:
+                        span = count
             low = start + insertion_point(lambda j: at(start + j), span, v, left)  # noqa: B023 (called at once)
             found[i] = low
     return found
