@@ -254,6 +254,14 @@ def _weighed(a=1, b=2):
     return a + 10 * b
 
 
+@program([lambda: ({"a": 1}, ([1], 1)), lambda: ({"a": 1}, ([1], 1, 2))], opaque=None, fell_back=None)
+def pairs_without_a_hash_among_items(d, pair):
+    try:
+        return pair in d.items()
+    except TypeError as error:
+        return str(error)
+
+
 @program([lambda: (1.5, {"a": 2.0})], raises=TypeError, message=True, fell_back=None)
 def keyword_twice(x, named):
     return _weighed(a=x, **named)

@@ -105,7 +105,8 @@ def contains(s: Context, item: Value, container: Value, negate: bool) -> Value:
         there = strings.contains(s, container, item)
         return ScalarV(b.prim("not", there, type=PYBOOL) if negate else there)
     hashed = _is_hashed(s, container)
-    if hashed and (unhashable := next(filter(_is_unhashable, (item, *_items_of_set(container))), None)) is not None:
+    keys = (item, *_items_of_set(container)) if hashed else _key_of_pair(s, item, container)
+    if (unhashable := next(filter(_is_unhashable, keys), None)) is not None:
         raise s.hand_back(f"`in` of {s.describe(unhashable)}, which has no hash")
     container = dict_items.listed(s, container)
     if isinstance(container, MapV):
@@ -148,6 +149,14 @@ def _is_hashed(s: Context, container: Value) -> bool:
         case TupleV(_, kind):
             return kind in ("set", "frozenset")
     return False
+
+
+def _key_of_pair(s: Context, item: Value, container: Value) -> tuple[Value, ...]:
+    """What Python looks for by its hash in `dict.items()`: the first of a pair."""
+    match dict_items.view(s, container), item:
+        case (_, _, "items"), TupleV((key, _), "tuple"):
+            return (key,)
+    return ()
 
 
 def _items_of_set(container: Value) -> tuple[Value, ...]:
