@@ -68,9 +68,11 @@ def fresh(program: Program, values: Mapping[str, Any], form: systems.Form) -> di
 
 
 def outputs(program: Program, form: systems.Form, values: Mapping[str, Any], result: Any) -> list[Any]:
-    """What a call has returned, item by item, and the arguments that it has changed."""
+    """What a call has returned, item by item, and the arguments that it has changed: all arrays, where NPBench names
+    none and nothing is returned."""
     returned = list(result) if isinstance(result, tuple | list) else [] if result is None else [result]
-    return returned + ([values[name] for name in program.results] if form.changes_arguments else [])
+    changed = program.results or (() if returned else program.arrays)
+    return returned + ([values[name] for name in changed] if form.changes_arguments else [])
 
 
 def difference(program: Program, expected: Sequence[Any], found: Sequence[Any], exact: bool) -> str | None:

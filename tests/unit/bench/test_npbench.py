@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from parakeet_py.bench.npbench import checkout, child, report, runner
+from parakeet_py.bench.npbench import checkout, child, report, runner, systems
 from parakeet_py.bench.npbench.child import Finding
 from parakeet_py.cli import app
 
@@ -188,6 +189,12 @@ class TestDifferences:
         assert "0 results, not 1" in str(child.difference(program, [one], [], exact=False))
         assert "1 results, not 2" in str(child.difference(program, [one, one], [one], exact=True))
         assert "is of float, not of float64" in str(child.difference(program, [np.float64(1)], [1.0], exact=True))
+
+    def test_arrays_are_compared_where_no_result_is_named(self, program: checkout.Program) -> None:
+        form, values = systems.plain(program), {name: np.ones(2) for name in program.arrays}
+        unnamed = dataclasses.replace(program, results=())
+        assert len(child.outputs(unnamed, form, values, None)) == len(program.arrays) > 0
+        assert child.outputs(unnamed, form, values, 5) == [5]
 
     def test_spread(self) -> None:
         assert child.spread([1.0]) == 0.0 and child.spread([1.0] * 8) == 0.0 and child.spread([1.0, 2.0, 3.0]) > 0.5
