@@ -191,7 +191,7 @@ class TestDifferences:
         assert "is of float, not of float64" in str(child.difference(program, [np.float64(1)], [1.0], exact=True))
 
     def test_arrays_are_compared_where_no_result_is_named(self, program: checkout.Program) -> None:
-        form, values = systems.plain(program), {name: np.ones(2) for name in program.arrays}
+        form, values = systems.Form(dict), {name: np.ones(2) for name in program.arrays}
         unnamed = dataclasses.replace(program, results=())
         assert len(child.outputs(unnamed, form, values, None)) == len(program.arrays) > 0
         assert child.outputs(unnamed, form, values, 5) == [5]
