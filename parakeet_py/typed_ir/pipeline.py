@@ -44,6 +44,7 @@ from parakeet_py.typed_ir.passes.fusion import masked_updates, masks, matvecs
 from parakeet_py.typed_ir.passes.fusion.fuse import fuse
 from parakeet_py.typed_ir.passes.fusion.sink import sink_operators
 from parakeet_py.typed_ir.passes.loops import (
+    binned_selections,
     blended_stores,
     carried_extents,
     collapse,
@@ -129,6 +130,7 @@ promote_elements = _Seldom(scalar_replacement, "promote_elements", For)
 parallelize_loops = _Seldom(parallelize, "parallelize", For)
 unroll_loops = _Seldom(unroll, "unroll_loops", For)
 collapse_maps = _Seldom(collapse, "collapse_maps", Map)
+bin_selections = _Seldom(binned_selections, "bin_selections", Compress)
 unroll_reductions = _Seldom(unroll, "unroll_reductions", Reduce)
 interchange_loops = _Seldom(interchange, "interchange_loops", For)
 sweep_rows = _Seldom(row_sweeps, "sweep_rows", For)
@@ -151,6 +153,7 @@ _OPERATORS = (
     "unroll-loops",
     "fuse",
     "collapse",
+    "binned-selections",
     "unroll-reductions",
     "fuse-again",
     "interchange",
@@ -193,9 +196,10 @@ PASSES: tuple[Pass, ...] = (
     Pass("shared-matrices", "compute products of one matrix and two vectors by blocks of its rows", share_matrices),
     Pass("fuse", "compute elements where they are read, merge operators over one index space", fuse),
     Pass("collapse", "join operators that contain little but another one", collapse_maps),
+    Pass("binned-selections", "find what a loop selects by intervals in one pass over the array", bin_selections),
     Pass("unroll-reductions", "take axes of two to four elements out of reductions", unroll_reductions),
     Pass("cse-unrolled", "load each element once", eliminate_common_subexpressions, ("unroll-reductions",)),
-    Pass("fuse-again", "fuse what has become pointwise", fuse, ("unroll-reductions",)),
+    Pass("fuse-again", "fuse what has become pointwise", fuse, ("unroll-reductions", "binned-selections")),
     Pass("interchange", "run loops around pointwise operators tile by tile", interchange_loops),
     Pass("fuse-tiles", "start tiles from what made the arrays", fuse, ("interchange",)),
     Pass("row-sweeps", "run loops along rows, around operators across them, row by row", sweep_rows),

@@ -13,6 +13,7 @@ from parakeet_py.typed_ir.ir import (
     Alloc,
     Block,
     Check,
+    Compress,
     Const,
     Failure,
     For,
@@ -478,3 +479,25 @@ def test_a_map_around_a_map_is_one_if_what_it_reads_stays(apart: bool) -> None:
     assert [len(let.op.indices) for let in after.body.statements if isinstance(let.op, Map)] == (
         [1, 2, 1] if apart else [1]
     )
+
+
+# ---- binned-selections -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stored", "falling"), [(False, False), (False, True), (True, False)])
+def test_what_a_loop_selects_by_intervals_is_found_before_it(stored: bool, falling: bool) -> None:
+    p = Program(x := array("x"), edges := array("edges"), sums := array("sums"))
+    n = p.dim(x)
+    i, j, body, mask = Var("i", PYINT), Var("j", PYINT), Writer(), Writer()
+    lower = body.load(edges, i)
+    upper = body.load(edges, body.prim("add", i, ONE, type_=PYINT))
+    element = mask.load(x, j)
+    inside = mask.prim("and", mask.prim("ge", element, lower), mask.prim("gt", upper, element))
+    chosen, length = array("chosen"), Var("length", PYINT)
+    body.let(Compress((n,), (j,), mask.block(inside, element)), length, chosen)
+    (total,) = body.reduce((), (length,), lambda w, k: w.load(chosen, k), "add", (real(0.0),))
+    body.store(x if stored else sums, (i,), total)
+    p.let(For(i, ZERO, index_const(33), ONE, (), (), body.block()))
+    bounds = np.linspace(0.0, 8.0, 34)[:: -1 if falling else 1]
+    _, after = only("binned-selections", p, x=np.arange(300.0) % 9, edges=bounds, sums=np.zeros(33))
+    assert ("If" in names(after)) != stored
