@@ -20,10 +20,12 @@ def in_turn(a: Any, x: Any, y: Any) -> Any:
     return (a @ x) @ a, a @ (2 * x), y
 
 
-@pytest.mark.parametrize(("dtype", "threads"), [("f8", 2), ("f4", 1)])
-def test_products_by_blocks_of_rows_are_right(dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("dtype", "threads", "parts"), [("f8", 2, 1), ("f8", 2, 3), ("f4", 1, 2)])
+def test_products_by_blocks_of_rows_are_right(
+    dtype: str, threads: int, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shared_matrices, "BLOCK", 16384)
-    monkeypatch.setattr(shared_matrices, "product_parts", lambda: 1)
+    monkeypatch.setattr(shared_matrices, "product_parts", lambda: parts)
     random = np.random.default_rng(0)
 
     def make(*shape: int) -> Any:

@@ -422,7 +422,7 @@ def test_a_product_of_a_matrix_that_is_computed_for_it_is_a_sum(computed: bool) 
 def test_two_products_of_a_matrix_read_it_once(stored: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_matrices, "BLOCK", 2048)
     monkeypatch.setattr(shared_matrices, "NARROWEST", 1)
-    monkeypatch.setattr(shared_matrices, "product_parts", lambda: 1)
+    monkeypatch.setattr(shared_matrices, "product_parts", lambda: 3)
     p = Program(a := array("a", 2), x := array("x"), y := array("y"))
     rows, columns = p.dim(a), p.dim(a, 1)
     first, second = p.alloc("float64", rows), Var("second", Array("float64", 1))
