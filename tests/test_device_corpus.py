@@ -31,6 +31,8 @@ def _runs() -> Iterator[object]:
         if program.name in SHOWS_GROUPING or program.name in SHARED_BY_CLOSURES:
             continue
         for number, case in enumerate(program.cases):
+            if case.host_only:
+                continue
             drawn = zlib.crc32(repr((SEED, program.name, number)).encode())
             always = SHOWN_TO_PYTHON.get(program.name)
             if wanted is None and not always and (drawn % ONE_OF or case.native_only):

@@ -309,16 +309,16 @@ def schedules() -> None:
 
 
 def rounds() -> None:
-    """Loops whose end an element decides: launches that come again are made once, whatever else changes in a round."""
+    """Loops whose end an element decides: rounds that come again are asked for at once, those with checks too."""
     driver.load(capability=(9, 0))
     made = [0]
-    repeated = cuda.CudaDevice.repeated
+    round_of = cuda.CudaDevice.round_of
 
     def counted(*args: Any) -> Any:
         made[0] += 1
-        return repeated(*args)
+        return round_of(*args)
 
-    cuda.CudaDevice.repeated = counted  # type: ignore[method-assign]
+    cuda.CudaDevice.round_of = counted  # type: ignore[method-assign]
 
     @accelerate
     def settled(x: Any, y: Any, least: Any) -> Any:
@@ -342,6 +342,17 @@ def rounds() -> None:
                 break
         return x, total, 1.0 / factor if factor else factor
 
+    @accelerate
+    def followed(x: Any, nexts: Any, seen: Any, times: Any) -> Any:
+        """A chain of indices, one of which may be none; what has been stored before is seen."""
+        places = np.arange(3)
+        for _ in range(times):
+            seen[places] += 1
+            places = nexts[places]
+            if x[places].sum() > 1e9:
+                break
+        return places
+
     with options(devices="cuda:0", check=False):
         for function, others in ((settled, (1e-3,)), (halved, (15,))):
             for _ in range(2):
@@ -351,11 +362,23 @@ def rounds() -> None:
                 for found, expected in zip(function(*there), function.__wrapped__(*given), strict=True):
                     np.testing.assert_allclose(np.asarray(found), expected, 1e-12)
                     assert np.array_equal(np.signbit(found), np.signbit(expected))
-    assert 8 <= made[0] < 500, made
+        for bad in (None, None, 20, 3, None):
+            here = [np.arange(60.0), np.roll(np.arange(60), -1), np.zeros(60)]
+            if bad is not None:
+                here[1][bad] = 1000 + bad
+            ended = []
+            there = [asdevice(one) for one in here]
+            for call, given in ((followed, there), (followed.__wrapped__, here)):
+                try:
+                    ended.append(np.asarray(call(*given, 30)).tolist())
+                except IndexError as error:
+                    ended.append(str(error))
+            assert ended[0] == ended[1] and np.array_equal(np.asarray(there[2]), here[2]), (bad, ended)
+    assert 4 <= made[0] < 150, made
     assert not refused()
-    for function in (settled, halved):
+    for function in (settled, halved, followed):
         function._dispatcher.recorded = None
-    del there, found
+    del there, found, given
     nothing_left()
 
 

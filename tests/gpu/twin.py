@@ -54,7 +54,7 @@ class Twin:
         self._blocks: dict[int, tuple[int, int]] = {}  # of the real device: size, the same on the emulator
         self._starts: list[int] = []
 
-    element = repeated = launch_again = None  # which would pass by the emulated device
+    element = ask_again = None  # which would pass by the emulated device
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)

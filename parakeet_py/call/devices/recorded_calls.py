@@ -34,7 +34,7 @@ from parakeet_py.hybrid.execute.call_arrays import entering, leaving
 from parakeet_py.hybrid.execute.device_loss import is_short
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
-from parakeet_py.hybrid.plan.host_code import given_loads
+from parakeet_py.hybrid.plan.host_code import TO_KERNELS, given_loads
 from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window, allocated, memory_of_copy
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home
@@ -594,7 +594,7 @@ def _only_for_kernels(compiled: Compiled, plan: HostPlan) -> frozenset[int]:
         if not isinstance(kind, Scalar) or kind.dtype not in ("float64", "float32") or place >= count:
             continue
         word = re.compile(rf"\b{re.escape(names[leaf])}\b")
-        if all(line.lstrip().startswith("rt.launch(") for line in lines if word.search(line)):
+        if all(line.lstrip().startswith(TO_KERNELS) for line in lines if word.search(line)):
             found.add(place)
     return frozenset(found) - compiled_values(compiled)
 

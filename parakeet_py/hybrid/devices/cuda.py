@@ -27,11 +27,11 @@ from parakeet_py.base.cuda_probe import probe as probe
 from parakeet_py.base.debug_log import log
 from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests, Parameters, launch_call
 from parakeet_py.hybrid.devices.device import Device, DeviceError, DeviceMemoryError
-from parakeet_py.hybrid.devices.launches import Launch, Launches, launch_of
+from parakeet_py.hybrid.devices.launches import Group, Launches, launch_of
 from parakeet_py.hybrid.devices.memory_pool import MemoryPool, Stock, rounded
 from parakeet_py.hybrid.devices.occupancy_limit import Resources
 from parakeet_py.hybrid.devices.pinned_pages import PinnedArguments, PinnedPages, Pinning
-from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging
+from parakeet_py.hybrid.devices.staging import MOST_PITCH, Staging, driver_call
 from parakeet_py.hybrid.devices.timeline import COPY_IN, COPY_OUT, COPY_OVER, KERNEL, recorder, span
 from parakeet_py.hybrid.libraries import device_routines
 from parakeet_py.hybrid.libraries.cublas import Cublas
@@ -39,6 +39,7 @@ from parakeet_py.hybrid.libraries.cufft import Cufft
 from parakeet_py.hybrid.libraries.cusolver import Cusolver
 from parakeet_py.hybrid.residency.arrays import DeviceView
 from parakeet_py.hybrid.residency.byte_ranges import Rows
+from parakeet_py.llvm.runtime import call_queues
 from parakeet_py.ptx.cubins import cubin_of
 from parakeet_py.ptx.target import ARCHITECTURES, OWN, isa, newest_isa, number
 
@@ -396,14 +397,16 @@ class CudaDevice:
         with span(self, COPY_OUT, "", data.nbytes), self._order("copying from the device") as lane:
             lane.staging.copy_out(data, address, pitch)
 
-    def element(self, address: int, dtype: str) -> Any:
-        """An element, after everything launched before."""
+    def element(self, address: int, dtype: str, word: int = 0) -> tuple[Any, int]:
+        """An element, after everything launched before; and the word at another address."""
         if recorder() is not None:
-            found = np.empty(1, dtype)
+            found, more = np.empty(1, dtype), np.zeros(1, np.int64)
             self.copy_out(found.view(np.uint8), address)
-            return found[0]
+            if word:
+                self.copy_out(more.view(np.uint8), word)
+            return found[0], int(more[0])
         with self._order("copying from the device") as lane:
-            return lane.staging.element(address, dtype)
+            return lane.staging.element(address, dtype, word)
 
     def reaches(self, source: Device) -> bool:
         return isinstance(source, CudaDevice)
@@ -561,25 +564,33 @@ class CudaDevice:
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
 
-    def repeated(
-        self, module: Any, kernel: str, blocks: int, threads: int, codes: str, values: Sequence[Any]
-    ) -> tuple[_Lane, Launch] | None:
-        """A launch that comes again and again, for `launch_again`; None if it cannot be one."""
-        if "T" in codes or self.runner is None:
+    def round_of(self, launches: Sequence[Sequence[Any]]) -> tuple[_Lane, Group] | None:
+        """Launches, each as `launch` is given it, that come again and again, for `ask_again`; None if they cannot."""
+        if self.runner is None or any("T" in codes for _, _, _, _, codes, _ in launches):
             return None
         self._enter()
-        lane, found = self._lane(), self._kernel(module, kernel)
-        parameters = Parameters(self, codes, values)
-        call = launch_call(int(found.handle), blocks, threads, module.shared, int(lane.stream.handle), parameters)
-        arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
-        return lane, launch_of(found, blocks, threads, arguments, call, parameters)
+        lane = self._lane()
+        made, calls, keeps = [], [], []
+        for module, kernel, blocks, threads, codes, values in launches:
+            found, parameters = self._kernel(module, kernel), Parameters(self, codes, values)
+            stream = int(lane.stream.handle)
+            calls.append(launch_call(int(found.handle), blocks, threads, module.shared, stream, parameters))
+            arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
+            made.append(launch_of(found, blocks, threads, arguments))
+            keeps.append(parameters)
+        enter = call_queues.words(driver_call("cuCtxSetCurrent"), int(self._context))
+        return lane, Group(made, calls, enter, keeps)
 
-    def launch_again(self, repeated: tuple[_Lane, Launch]) -> bool:
-        """Launch what `repeated` has given; whether it is of this lane."""
-        lane, launch = repeated
+    def ask_again(self, calls: tuple[_Lane, Group]) -> bool:
+        """Launch what `round_of` has given; whether it is of this lane."""
+        lane, group = calls
         if self.broken is not None or self._lanes.get(getattr(self._here, "lane", 0)) is not lane:
             return False
-        lane.launches.add_again(launch, self._enter)
+        try:
+            lane.launches.make(group, self._enter)
+        except Exception as error:
+            self._enter()
+            raise self._failed("launching kernels", error) from error
         return True
 
     def _launch_with_maps(

@@ -71,8 +71,8 @@ class Parameters:
 
 def launch_call(kernel: int, blocks: int, threads: int, shared: int, stream: int, parameters: Parameters) -> bytes:
     """The words of the driver call that is a launch."""
-    words = driver_call("cuLaunchKernel"), kernel, blocks, 1, 1, threads, 1, 1, shared, stream, parameters.address, 0
-    return struct.pack(f"<{call_queues.WORDS}Q", *words)
+    shape = blocks, 1, 1, threads, 1, 1, shared
+    return call_queues.words(driver_call("cuLaunchKernel"), kernel, *shape, stream, parameters.address)
 
 
 _ANYWHERE = 1 << 20  # where a matrix lies that is moved later

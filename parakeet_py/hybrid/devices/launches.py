@@ -5,8 +5,8 @@ at which something else is asked of the stream is kept and then given to the dri
 again with the same arguments (a call repeated on the same arrays, a loop between two buffers) is captured as a graph,
 and from then on launched as one. Memory that is freed meanwhile is given back after what was launched before.
 
-Launches that a loop repeats are made once (`Launch`), with the driver call that they are: those of a round that are not
-a graph are made one after the other by machine code.
+Launches that a loop repeats are made once, as a `Group`: the driver calls that they are, or a graph, which machine code
+makes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from parakeet_py.base.debug_log import log
+from parakeet_py.hybrid.devices.staging import driver_call
 from parakeet_py.llvm.runtime import call_queues
 
 LEAST = 3  # launches that are worth a graph
@@ -26,15 +27,12 @@ GRAPHS = 64  # sequences that are remembered
 
 
 class Launch(NamedTuple):
-    """A launch as the driver takes it; `call`: the words of the driver call that it is, if it is to be repeated, and
-    `keeps` what they point to."""
+    """A launch as cuda-core takes it."""
 
     key: tuple[Any, ...]
     config: Any
     kernel: Any
     arguments: tuple[Any, ...]
-    call: bytes = b""
-    keeps: Any = None
 
 
 class _Sequence(NamedTuple):
@@ -45,21 +43,44 @@ class _Sequence(NamedTuple):
     launches: tuple[Launch, ...]
 
 
-def launch_of(
-    kernel: Any, blocks: int, threads: int, arguments: list[Any], call: bytes = b"", keeps: Any = None
-) -> Launch:
+def launch_of(kernel: Any, blocks: int, threads: int, arguments: list[Any]) -> Launch:
     """A launch; `arguments` are numbers of ctypes."""
     from cuda.core import LaunchConfig
 
     key = id(kernel), blocks, threads, *map(bytes, arguments)  # bits: zeros of both signs are not the same
-    return Launch(key, LaunchConfig(grid=blocks, block=threads), kernel, tuple(arguments), call, keeps)
+    return Launch(key, LaunchConfig(grid=blocks, block=threads), kernel, tuple(arguments))
 
 
-def _make_calls(launches: list[Launch]) -> None:
-    calls = array("q", b"".join([one.call for one in launches]))
-    table = array("q", (0, 0, calls.buffer_info()[0], len(launches), 0))
-    if call_queues.one_after_the_other()(table.buffer_info()[0], 0) != len(launches):
-        raise RuntimeError(f"status {table[4]} of the driver")
+class Group:
+    """Launches that come again and again, one after the other.
+
+    Parameters
+    ----------
+    calls : the words of the driver calls that they are
+    first : those of the call that makes the context current
+    keeps : what the words point to
+    """
+
+    def __init__(self, launches: list[Launch], calls: list[bytes], first: bytes, keeps: Any) -> None:
+        self.launches, self.first, self.times = launches, first, 0
+        self._keeps: Any = keeps
+        self._given_as(calls)
+
+    def _given_as(self, calls: list[bytes]) -> None:
+        words = array("q", b"".join([self.first, *calls]))
+        self._count = len(calls) + 1
+        self._table = array("q", (0, 0, words.buffer_info()[0], self._count, 0))
+        self._words, self._start = words, self._table.buffer_info()[0]
+        self._run = call_queues.one_after_the_other()
+
+    def is_graph(self, graph: Any, stream: Any) -> None:
+        """From now on it is launched as a graph."""
+        self._keeps = graph
+        self._given_as([call_queues.words(driver_call("cuGraphLaunch"), int(graph.handle), int(stream.handle))])
+
+    def make(self) -> None:
+        if self._run(self._start, 0) != self._count:
+            raise RuntimeError(f"status {self._table[4]} of the driver")
 
 
 class Launches:
@@ -97,14 +118,19 @@ class Launches:
             if len(self._kept) >= MOST:
                 self.flush()
 
-    def add_again(self, launch: Launch, enter: Callable[[], None]) -> None:
-        """Launch what has been made before; `enter` comes before all is given to the driver."""
+    def make(self, group: Group, enter: Callable[[], None]) -> None:
+        """Launch a group; `enter` comes before anything else is given to the driver."""
         with self.lock:
-            kept = self._kept
-            kept.append(launch)
-            if len(kept) >= MOST:
+            if self._kept:
                 enter()
                 self.flush()
+            group.times += 1
+            if group.times == 2 and len(group.launches) >= LEAST and self._capturing:
+                enter()
+                graph = self._captured(group.launches)
+                if graph is not None:
+                    group.is_graph(graph, self._stream)
+            group.make()
 
     def after(self, work: Callable[[], None]) -> None:
         """Do something in the order of the stream, after everything launched so far."""
@@ -135,9 +161,6 @@ class Launches:
         if graph is not None:
             graph.launch(self._stream)
             return
-        if all([one.call for one in kept]):
-            _make_calls(kept)
-            return
         from cuda.core import launch
 
         for one in kept:
@@ -145,8 +168,7 @@ class Launches:
 
     def _graph(self, kept: list[Launch]) -> Any:
         """The graph of a sequence; None if it comes for the first time."""
-        repeated = all([one.call for one in kept])
-        key = tuple(map(id, kept)) if repeated else tuple([one.key for one in kept])
+        key = tuple([one.key for one in kept])
         known = self._graphs.pop(key, None)
         found = None if known is None else known.graph or self._captured(kept)
         self._graphs[key] = _Sequence(found, tuple(kept))

@@ -48,6 +48,19 @@ class Stock:
         self.pool.bytes -= self.size
         return address
 
+    def take_this(self, address: int) -> bool:
+        """Take the memory at an address; whether it is there."""
+        addresses = self.addresses
+        try:
+            last = addresses.pop()
+            if last != address:
+                addresses.append(last)
+                addresses.remove(address)
+        except (IndexError, ValueError):
+            return False
+        self.pool.bytes -= self.size
+        return True
+
 
 class MemoryPool:
     """The memory of one device that is kept.

@@ -62,7 +62,7 @@ class _Block:
 
 
 class _Word:
-    """Pinned memory for one element, and the driver calls that bring one there and wait for it."""
+    """Pinned memory for one element, and for one word, and the driver calls that bring them there and wait."""
 
     def __init__(self, stream: int) -> None:
         from cuda.core import LegacyPinnedMemoryResource
@@ -70,22 +70,29 @@ class _Word:
         self._buffer = LegacyPinnedMemoryResource().allocate(64)
         start = int(self._buffer.handle)
         self._bytes = (ctypes.c_uint8 * 64).from_address(start)
+        self._also = ctypes.c_int64.from_address(start + _ALSO)
         self._views: dict[str, np.ndarray[Any, Any]] = {}
-        copies = [driver_call("cuMemcpyDtoHAsync"), start, 0, 0, stream, *[0] * (call_queues.WORDS - 5)]
-        waits = [driver_call("cuStreamSynchronize"), stream, *[0] * (call_queues.WORDS - 2)]
-        self._calls = array("Q", copies + waits)
-        self._table = array("q", (0, 0, self._calls.buffer_info()[0], 2, 0))
-        self._start = self._table.buffer_info()[0]
+        calls = [(start + _ALSO, 0, 8, stream), (start, 0, 0, stream)]
+        copies = [call_queues.words(driver_call("cuMemcpyDtoHAsync"), *call) for call in calls]
+        waits = call_queues.words(driver_call("cuStreamSynchronize"), stream)
+        self._calls = array("Q", b"".join([*copies, waits]))
+        first, _ = self._calls.buffer_info()
+        self._tables = [array("q", (0, 0, place, count, 0)) for place, count in ((first + _CALL, 2), (first, 3))]
         self._run = call_queues.one_after_the_other()
 
-    def read(self, address: int, dtype: str, driver: Any, checked: Checked) -> Any:
+    def read(self, address: int, dtype: str, word: int, driver: Any, checked: Checked) -> tuple[Any, int]:
         found = self._views.get(dtype)
         if found is None:
             found = self._views[dtype] = np.frombuffer(memoryview(self._bytes), dtype, 1)
-        self._calls[2], self._calls[3] = address, found.itemsize
-        if self._run(self._start, 0) != 2:
-            checked((driver.CUresult(self._table[4]),), "copying from the device")
-        return found[0]
+        calls, table = self._calls, self._tables[word != 0]
+        calls[2] = word
+        calls[_WORDS + 2], calls[_WORDS + 3] = address, found.itemsize
+        if self._run(table.buffer_info()[0], 0) != table[3]:
+            checked((driver.CUresult(table[4]),), "copying from the device")
+        return found[0], self._also.value
+
+
+_ALSO, _WORDS, _CALL = 32, call_queues.WORDS, 8 * call_queues.WORDS
 
 
 class Staging:
@@ -157,11 +164,12 @@ class Staging:
             for start, block in under_way:
                 self._empty(target, size, start, block)
 
-    def element(self, address: int, dtype: str) -> Any:
-        """An element, after everything launched before: copied to a pinned word, and waited for, by machine code."""
+    def element(self, address: int, dtype: str, word: int) -> tuple[Any, int]:
+        """An element, after everything launched before, and a word if there is one: copied to pinned memory, and
+        waited for, by machine code."""
         with self._lock:
-            word = self._word = self._word or _Word(int(self._stream.handle))
-            return word.read(address, dtype, self._driver, self._checked)
+            pinned = self._word = self._word or _Word(int(self._stream.handle))
+            return pinned.read(address, dtype, word, self._driver, self._checked)
 
     def _rows_in(self, address: int, data: np.ndarray[Any, Any], pitch: int) -> None:
         count, width = data.shape

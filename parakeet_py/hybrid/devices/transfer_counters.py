@@ -162,14 +162,16 @@ class Meter(RecordedDevice):
         self.bytes_out += data.nbytes
         self.unfinished.clear()
 
-    def element(self, address: int, dtype: str) -> Any:
-        """An element, after everything launched before."""
+    def element(self, address: int, dtype: str, word: int = 0) -> tuple[Any, int]:
+        """An element, after everything launched before, and the word at another address, if there is one."""
         if self._reads is None:
-            element = np.empty(1, dtype)
+            element, more = np.empty(1, dtype), np.zeros(1, np.int64)
+            if word:
+                self.copy_out(more.view(np.uint8), word)
             self.copy_out(element.view(np.uint8), address)
-            return element[0]
-        found = self._reads(address, dtype)
-        self.bytes_out += found.itemsize
+            return element[0], int(more[0])
+        found: tuple[Any, int] = self._reads(address, dtype, word)
+        self.bytes_out += found[0].itemsize + (8 if word else 0)
         self.unfinished.clear()
         noting = self.recorder()
         if noting is not None:

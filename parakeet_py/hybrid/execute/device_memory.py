@@ -23,6 +23,7 @@ from parakeet_py.hybrid.devices.faults import fault_text, lines_of
 from parakeet_py.hybrid.devices.recording import AGAIN, KEPT, active, known, spoil
 from parakeet_py.hybrid.devices.timeline import recorder
 from parakeet_py.hybrid.devices.transfer_counters import Meter
+from parakeet_py.hybrid.execute.rounds import DeviceRounds
 from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.residency.arrays import Buffer, ChangedMemory, DeviceView, strides_of
@@ -31,7 +32,6 @@ from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, NO_FAILURE, TURN
 OpaqueCallback = Callable[[int, Sequence[DeviceView]], Sequence[Any]]
 MOST_UNSEEN = 1000  # launches that may fail, before the host looks whether one has
 MOST_KEPT = 1 << 28  # bytes of their arguments
-MOST_REPEATED = 1000  # launches that are known
 NONE_YET = np.array([NO_FAILURE if word in (0, TURN) else 0 for word in range(FAILURE_WORDS)], np.int64)
 
 
@@ -65,29 +65,6 @@ class Unseen(NamedTuple):
     args: tuple[Any, ...]
     again: Again
     clean: bool
-
-
-class _Repeated(NamedTuple):
-    """A launch that comes again.
-
-    Attributes
-    ----------
-    place, note : what counts it, and what an error speaks of
-    launch : what the device launches it by
-    stores : the parameters that it stores to
-    floats : whether there are floats among its arguments: zeros of both signs are equal
-    """
-
-    place: tuple[int, int]
-    note: tuple[int, int, Sequence[Any]]
-    launch: Any
-    stores: tuple[int, ...]
-    floats: bool
-
-
-def _key(arg: Any) -> Any:
-    """What a kernel sees of a number: of floats their bits, so that zeros of both signs are not the same."""
-    return arg if type(arg) is int or type(arg) is bool else bytes(arg)
 
 
 @lru_cache(maxsize=1024)
@@ -128,10 +105,9 @@ class DeviceMemory:
         self.turns = 0  # launches that may fail, so far
         self.unseen: dict[int, Unseen] = {}
         self._kept = 0
-        self._again: Any = getattr(device.device, "launch_again", None)
-        self._repeating = self._again is not None and not device.wait
-        self._last: dict[int, tuple[int, tuple[Any, ...], _Repeated]] = {}  # ... of each kernel: for the same objects
-        self._repeats: dict[tuple[Any, ...], _Repeated | None] = {}  # launches that have come before
+        self._held: list[Any] = []  # the memory that they use
+        repeating = getattr(device.device, "ask_again", None) is not None and not device.wait
+        self._rounds = DeviceRounds(self) if repeating else None
 
     @classmethod
     def of_part(cls, plan: DevicePlan, device: Device) -> DeviceMemory:
@@ -148,7 +124,17 @@ class DeviceMemory:
 
     def new(self, dtype: str, shape: tuple[int, ...], layout: str) -> DeviceView:
         size, strides = _packed(dtype, shape, layout)
-        return DeviceView(Buffer(self.device, size), 0, dtype, shape, strides)
+        buffer = Buffer(self.device, size)
+        if self._rounds is not None and self._rounds.noted is not None:
+            self._rounds.noted.made[buffer.address] = size
+        return DeviceView(buffer, 0, dtype, shape, strides)
+
+    def again(self, number: int, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        return None if self._rounds is None else self._rounds.again(number, key, arrays)
+
+    def gone(self, number: int, given: tuple[Any, ...]) -> None:
+        if self._rounds is not None:
+            self._rounds.gone(number, given)
 
     def view(self, base: DeviceView, starts: Sequence[int], axes: Sequence[tuple[int | None, int, int]]) -> DeviceView:
         offset = base.offset + sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
@@ -176,14 +162,21 @@ class DeviceMemory:
                 found()
 
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
+        noting = active()
+        if self.unseen and noting is None and not self.outdated:  # both come at once
+            turn = self._record().address + 8 * TURN
+            value, found = self.device.element(self._place(array, indices), array.dtype, turn)
+            if found == NO_FAILURE:
+                self._seen()
+                return value
         self.look()
         if self.outdated:
             self.bring((array,))
         place = self._place(array, indices)
-        noting = active()
         if noting is not None:
             noting.read(innermost(self.device), place, array.dtype)
-        return self.device.element(place, array.dtype)
+        value, _ = self.device.element(place, array.dtype)
+        return value
 
     def store(self, array: DeviceView, indices: tuple[int, ...], value: Any) -> None:
         self.look()
@@ -218,25 +211,6 @@ class DeviceMemory:
     def launch(self, number: int, blocks: int, args: tuple[Any, ...]) -> None:
         if blocks <= 0:
             return
-        key: tuple[Any, ...] = ()
-        if self._repeating:
-            last = self._last.get(number)
-            known: _Repeated | None
-            if last is not None and last[0] == blocks and last[1] == args:
-                known = last[2]
-            else:
-                key = number, blocks, *[arg.seen() if type(arg) is DeviceView else _key(arg) for arg in args]
-                known = self._repeats.get(key)
-            if known is not None and not self.outdated and not self.unseen and recorder() is None:
-                noting = active()
-                if (noting is None or noting.spoiled) and self._again(known.launch):
-                    self.device.launches[known.place] += 1
-                    self.device.unfinished.append(known.note)
-                    for place in known.stores:
-                        self.changed.add(args[place].buffer)
-                    if key and not known.floats:
-                        self._last[number] = blocks, args, known
-                    return
         if self.outdated:
             self.bring(args)
         plan, device = self.plan, self.device
@@ -258,6 +232,8 @@ class DeviceMemory:
                 self.look()  # a library does not ask whether something has failed
             if device.multiply(left, right, out, plan.flags["fastmath"]):
                 device.launched(number, 0, values)
+                if self._rounds is not None:
+                    self._rounds.noted = None
                 return
         aligned = True
         for arg in args:
@@ -273,25 +249,13 @@ class DeviceMemory:
             values = [*values, *plan.tensor_maps(number, args)]
         again = Again(module, kernel.name, blocks * form.parts, plan.threads(number, form), codes, values)
         device.launch(*again)
-        noting = active()
-        if key and not kernel.checked and not kernel.guarded and (noting is None or noting.spoiled):
-            self._has_come(key, again)
+        if self._rounds is not None and self._rounds.noted is not None:
+            noted = self._rounds.noted
+            noted.launches.append((number, blocks, again))
+            noted.stored.update(args[place].buffer.address for place in plan.stores[number])
         if kernel.checked:
             clean &= not (kernel.single or kernel.at_once) or not self.changed.has_any(self.given)
             self._may_have_failed(Unseen(number, blocks, args, again, clean))
-
-    def _has_come(self, key: tuple[Any, ...], again: Again) -> None:
-        """A launch that comes the second time is made once for all that follow, if the device can do that."""
-        if key not in self._repeats:
-            if len(self._repeats) >= MOST_REPEATED:
-                self._repeats.clear()
-            self._repeats[key] = None
-            return
-        made = self.device.device.repeated(*again)  # type: ignore[attr-defined]
-        if made is not None:
-            floats = any(type(one) is bytes for one in key)
-            place, note = (key[0], key[1]), (key[0], key[1], again.values)
-            self._repeats[key] = _Repeated(place, note, made, self.plan.stores[key[0]], floats)
 
     def _may_have_failed(self, launch: Unseen) -> None:
         """A launch is under way that may fail; its arguments stay as they are until that is known."""
@@ -299,26 +263,38 @@ class DeviceMemory:
         if noting is not None and self.of_call:
             kernel = self.plan.kernels[launch.number]
             noting.may_fail(self.turns, kernel.single or kernel.at_once, launch.clean)
-        self.unseen[self.turns] = launch
-        self.turns += 1
-        for arg in launch.args:
-            if type(arg) is DeviceView:
-                self._kept += arg.buffer.size
+        self.may_have_failed((launch,), [arg.buffer for arg in launch.args if type(arg) is DeviceView])
+
+    def may_have_failed(self, launches: Sequence[Unseen], memory: Sequence[Buffer]) -> None:
+        """The same of several, which use this memory."""
+        for launch in launches:
+            self.unseen[self.turns] = launch
+            self.turns += 1
+        self._held.append(memory)
+        self._kept += sum([buffer.size for buffer in memory])
         if self._kept > MOST_KEPT or len(self.unseen) >= MOST_UNSEEN:
             self.look()
+
+    def _seen(self) -> None:
+        """No launch so far has failed, or what has is known."""
+        self.unseen, self._kept, self._held = {}, 0, []
+        if active() is None:  # a recorder knows launches by their turns
+            self.turns = 0
 
     def look(self) -> None:
         """Wait for all launches that may fail; raises the exception of the first that has."""
         if not self.unseen:
             return
-        unseen, device, address = self.unseen, self.device, self._record().address
-        self.unseen, self._kept = {}, 0
+        unseen, device, address, held = self.unseen, self.device, self._record().address, self._held
+        if self._rounds is not None:
+            self._rounds.noted = None
         noting = active()
         if noting is not None:
             noting.expected(innermost(device), address + 8 * TURN, NO_FAILURE)
         words = np.empty(FAILURE_WORDS, np.int64)
         device.copy_out(words.view(np.uint8), address)
         turn = int(words[TURN])
+        self._seen()
         if turn == NO_FAILURE:
             return
         failed = unseen[turn]
@@ -328,6 +304,7 @@ class DeviceMemory:
             device.launched(failed.number, failed.blocks, again.values)
             device.launch(*again)
             device.copy_out(words.view(np.uint8), address)
+        del held  # until then
         raise self.failure(int(words[1]), words[2:TURN])
 
     def first(self, error: Exception) -> Exception:

@@ -13,6 +13,13 @@ other scalar is a NumPy scalar of exactly its dtype; arithmetic that is not on s
         rt.launch(0, (n + 255) >> 8, (x, y, n, out))
         return (out,)
 
+Where kernels are launched in loops, rounds may be asked for again without going through them (`plan.rounds`):
+
+        found = rt.again(0, (n, x.seen()), (x,))
+        if found is None:
+            rt.launch(0, (n + 255) >> 8, (x, n))
+            rt.gone(0, ())
+
 In steps it is a generator of the same statements, which stops wherever it has to wait for the device: before it loads a
 number. Others can be asked for something meanwhile.
 """
@@ -25,6 +32,7 @@ from typing import Any, Protocol
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.types import FLOATS, Array, Scalar, Type
 from parakeet_py.hybrid.plan.host_scalars import elementary
+from parakeet_py.hybrid.plan.rounds import Round, Rounds
 from parakeet_py.imp import ir
 from parakeet_py.typed_ir.ir import (
     ELEMENTARY,
@@ -59,6 +67,8 @@ class Memory(Protocol):
     def launch(self, kernel: int, blocks: int, args: tuple[Any, ...]) -> None: ...
     def opaque(self, site: int, args: tuple[Any, ...]) -> Sequence[Any]: ...
     def failure(self, code: int, args: tuple[Any, ...]) -> Exception: ...
+    def again(self, number: int, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...] | None: ...
+    def gone(self, number: int, given: tuple[Any, ...]) -> None: ...
 
 
 HostFunction = Callable[..., tuple[Any, ...]]
@@ -68,6 +78,8 @@ _ARITHMETIC = {"add": "+", "sub": "-", "mul": "*"}
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _BITS = {"and": "&", "or": "|", "xor": "^"}
 _LOW, _SPAN = -(1 << 63), 1 << 64
+AGAIN = "rt.again("
+TO_KERNELS = "rt.launch(", f"found = {AGAIN}"  # how lines begin in which a number is for kernels only
 
 
 def host_function(function: ir.Function) -> tuple[HostFunction, str]:
@@ -148,6 +160,9 @@ class _Writer:
         self.depth = 1
         self.names: dict[Var | ir.Cell, str] = {}
         self.constants: dict[str, Any] = {}
+        self.loops = self.rounds = 0  # around a statement; so far
+        launches = any(isinstance(one, ir.Launch) for one in ir.walk(function.body))
+        self.found = Rounds(function) if launches and not steps else None
 
     def text(self) -> str:
         params = ", ".join(["rt", *(self.name(param) for param in self.function.params)])
@@ -204,8 +219,47 @@ class _Writer:
     def block(self, block: ir.Block) -> None:
         if not block.statements:
             self.line("pass")
-        for statement in block.statements:
+        for statement in self.found.of(block) if self.found and self.loops else block.statements:
+            if isinstance(statement, Round):
+                self.round(statement)
+            else:
+                self.statement(statement)
+
+    def round(self, found: Round) -> None:
+        number, self.rounds = self.rounds, self.rounds + 1
+        self.line(f"found = {AGAIN}{number}, ({self.key(found)}), ({self.names_of(found.reads, arrays=True)}))")
+        gives = self.names_of(found.gives)
+        loops, self.loops = self.loops, 0
+        self.line("if found is None:")
+        self.depth += 1
+        self.block(found.asks)
+        self.line(f"rt.gone({number}, ({gives}))")
+        self.depth -= 1
+        self.line("else:")
+        self.depth += 1
+        if gives:
+            self.line(f"{gives}= found")
+        self.line("found = None")  # its arrays are given up where the others are
+        for name in found.drops:
+            self.line(f"{self.name(name)} = None")
+        self.depth -= 1
+        self.loops = loops
+        for statement in found.behind:
             self.statement(statement)
+
+    def key(self, found: Round) -> str:
+        """What a round is known by: of floats their bits, so that zeros of both signs are not the same."""
+        parts = []
+        for one in found.reads:
+            name = self.name(one)
+            if not isinstance(one.type, Scalar):
+                parts.append(f"{name} and {name}.seen(), ")
+            else:
+                parts.append(f"{name}, " if _native(one.type) else f"{name}.tobytes(), ")
+        return "".join(parts)
+
+    def names_of(self, places: Sequence[Var | ir.Cell], arrays: bool = False) -> str:
+        return "".join(f"{self.name(one)}, " for one in places if not (arrays and isinstance(one.type, Scalar)))
 
     def inside(self, header: str, *blocks: ir.Block) -> None:
         self.line(header)
@@ -232,14 +286,16 @@ class _Writer:
                     self.inside("else:", orelse)
             case ir.For(index, start, stop, step, body):
                 bounds = ", ".join(self.operand(bound) for bound in (start, stop, step))
+                self.loops += 1
                 self.inside(f"for {self.name(index)} in range({bounds}):", body)
+                self.loops -= 1
             case ir.While(head, condition, body):
                 self.line("while True:")
-                self.depth += 1
+                self.depth, self.loops = self.depth + 1, self.loops + 1
                 self.block(head)
                 self.line(f"if not {self.operand(condition)}: break")
                 self.block(body)
-                self.depth -= 1
+                self.depth, self.loops = self.depth - 1, self.loops - 1
             case ir.Break():
                 self.line("break")
             case ir.Check(condition, failure, args):

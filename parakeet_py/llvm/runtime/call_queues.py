@@ -12,6 +12,7 @@ A call that gives a status ends all queues. Flags are of one byte each, and none
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -24,6 +25,12 @@ from parakeet_py.llvm.runtime.call_context import ALIGNMENT, Context
 CPUS_EACH = 2  # a thread for so many CPUs: where others need them, a call waits for the thread that has been stopped
 WORDS = 12
 AWAIT, SIGNAL = 1, 2  # in the place of a function; a flag's number follows
+
+
+def words(*call: int) -> bytes:
+    """A call: the function and its arguments."""
+    return struct.pack(f"<{WORDS}Q", *call, *[0] * (WORDS - len(call)))
+
 
 _MAKE = """
 @internal.alwaysinline
