@@ -10,7 +10,7 @@ import numpy as np
 
 from parakeet_py import accelerate, asdevice, options
 from parakeet_py.doctor import examine
-from parakeet_py.hybrid.devices import cuda, pinned_pages
+from parakeet_py.hybrid.devices import cuda, cuda_memory, pinned_pages
 from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError, KernelError
 from parakeet_py.hybrid.plan import device_plan
@@ -36,7 +36,7 @@ def nothing_left() -> None:
         function._dispatcher.recorded = None  # schedules keep memory
     for _ in range(3):  # what one round frees may be the last thing that kept other memory
         gc.collect()
-        for device in cuda._open.values():
+        for device in cuda_memory.opened.values():
             device.trim()
             device.synchronize()  # memory is given back behind what has been launched
         for context in driver.machine.contexts:  # frees are in the order of streams
@@ -109,7 +109,7 @@ def pinned() -> None:
     when others have no memory left."""
     found = driver.load(memory=1 << 25)
     pinned_pages.LEAST, pinned_pages.LARGE = 1 << 14, 1 << 20
-    pages = cuda.pinned_pages
+    pages = cuda_memory.pinned_pages
     double = accelerate(lambda a: a * 2 + 1)
     turned = accelerate(lambda a: (a.T + 1, a[1:] - 1))
     data = np.arange(30_000.0)

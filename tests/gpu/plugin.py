@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from parakeet_py import options
-from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices import cuda, cuda_memory
 from parakeet_py.hybrid.devices.emulated import EmulatedDevice
 from parakeet_py.hybrid.devices.selection import forget
 from tests import backends
@@ -45,7 +45,7 @@ def install() -> Twin:
         _stack.enter_context(fake_cuda.installed(memory=1 << 32, capability=(9, 0)))
     (real,) = cuda.devices(0)
     twin = Twin(real, EmulatedDevice("emulated", architecture=real.architecture))  # type: ignore[arg-type]
-    cuda._open[0] = twin  # type: ignore[assignment]
+    cuda_memory.opened[0] = twin  # type: ignore[assignment]
     forget()
     return twin
 

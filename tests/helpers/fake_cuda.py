@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from parakeet_py.hybrid.devices import cuda
+from parakeet_py.hybrid.devices import cuda, cuda_memory
 from parakeet_py.ptx import emulator
 
 CTYPES = (
@@ -390,13 +390,13 @@ def installed(
     package.core, package.bindings = core, bindings
     modules = {"cuda": package, "cuda.core": core, "cuda.bindings": bindings, "cuda.bindings.driver": driver}
     before = {name: sys.modules.get(name) for name in modules}
-    probe, opened, runner = cuda.probe, dict(cuda._open), cuda.CudaDevice.runner
+    probe, opened, runner = cuda.probe, dict(cuda_memory.opened), cuda.CudaDevice.runner
     from parakeet_py.hybrid.devices.selection import forget
 
     try:
         sys.modules.update(modules)
         cuda.probe = lambda: cuda.Found(2, "", ("first", "second"), driver_version)  # type: ignore[assignment]
-        cuda._open.clear()
+        cuda_memory.opened.clear()
         cuda.CudaDevice.runner = None  # there is no library whose functions machine code could call
         forget()
         yield contexts[0]
@@ -408,6 +408,6 @@ def installed(
                 sys.modules[name] = module
         cuda.probe = probe
         cuda.CudaDevice.runner = runner
-        cuda._open.clear()
-        cuda._open.update(opened)
+        cuda_memory.opened.clear()
+        cuda_memory.opened.update(opened)
         forget()
