@@ -27,15 +27,38 @@ def span(start: int, stop: int) -> Spans:
 def union(left: Spans, right: Spans) -> Spans:
     if not len(left) or not len(right):
         return left if len(left) else right
+    if len(left) == len(right) == 2:  # as most sets are
+        (a, b), (c, d) = left.tolist(), right.tolist()
+        if a <= c and d <= b:
+            return left
+        if c <= a and b <= d:
+            return right
+        if a <= d and c <= b:
+            return np.array((min(a, c), max(b, d)), np.int64)
     return _merged(left, right, np.logical_or)
 
 
 def intersection(left: Spans, right: Spans) -> Spans:
-    return _merged(left, right, np.logical_and) if len(left) and len(right) else NOTHING
+    if not len(left) or not len(right):
+        return NOTHING
+    if len(left) == len(right) == 2:
+        (a, b), (c, d) = left.tolist(), right.tolist()
+        if a <= c and d <= b:
+            return right
+        return left if c <= a and b <= d else span(max(a, c), min(b, d))
+    return _merged(left, right, np.logical_and)
 
 
 def difference(left: Spans, right: Spans) -> Spans:
-    return _merged(left, right, np.greater) if len(left) and len(right) else left
+    if not len(left) or not len(right):
+        return left
+    if len(left) == len(right) == 2:
+        (a, b), (c, d) = left.tolist(), right.tolist()
+        if d <= a or b <= c:
+            return left
+        if c <= a or b <= d:
+            return span(a, c) if a < c else span(d, b)
+    return _merged(left, right, np.greater)
 
 
 def _merged(left: Spans, right: Spans, keep: Callable[..., Any]) -> Spans:
@@ -72,6 +95,9 @@ def _merged_few(left: list[int], right: list[int], keep: Callable[..., Any]) -> 
 
 
 def size_of(spans: Spans) -> int:
+    if len(spans) == 2:
+        start, stop = spans.tolist()
+        return int(stop - start)
     return int((spans[1::2] - spans[::2]).sum())
 
 
@@ -104,6 +130,8 @@ class Rows(NamedTuple):
 
 def rows_of(spans: Spans) -> Iterator[Rows]:
     """The spans in order, as few groups that lie regularly: what one pitched copy moves."""
+    if not len(spans):
+        return
     if len(spans) == 2:
         start, stop = spans.tolist()
         yield Rows(start, stop - start, 0, 1)
