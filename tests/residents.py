@@ -158,9 +158,14 @@ class Residents:
         match value:
             case Foreign() | DeviceArray():
                 if id(value) in self.here:
-                    if isinstance(value, DeviceArray) and value.shape != self.here[id(value)].shape:
-                        self.here[id(value)].shape = value.shape
-                    return self.here[id(value)]
+                    here = self.here[id(value)]
+                    if isinstance(value, DeviceArray):  # Python may have set what it is taken to be
+                        if value.dtype != here.dtype:
+                            here.dtype = value.dtype
+                        if value.shape != here.shape:
+                            here.shape = value.shape
+                        here.flags.writeable &= value._layout.writeable
+                    return here
                 if id(value) not in self.made:
                     assert isinstance(value, DeviceArray)
                     self.made[id(value)] = value, self._array(value)

@@ -425,7 +425,7 @@ _reshaper = Reshaper()
 _of_name = functools.partial(getattr, _reshaper)
 
 
-@program([(arr("f8", 4),)], opaque=None, fell_back=None, mutates=(0,))
+@program([(arr("f8", 4),)], opaque=None, fell_back=None, mutates=(0,), regrouped=4)
 def shape_set_by_python(a):
     total = a.sum()
     _of_name("two_rows")(a)

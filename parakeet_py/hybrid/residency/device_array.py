@@ -72,11 +72,12 @@ class DeviceArray(ArrayMethods):
             self._array = found
         return found
 
-    def take_shape(self) -> None:
-        """Be of the shape that Python has given to what stands for it (`a.shape = ...`)."""
-        found = self._array
-        if found is not None and (found.shape, found.strides) != self._layout[1:3]:
-            self._layout = self._layout._replace(shape=found.shape, strides=found.strides)
+    def take_layout(self) -> None:
+        """Be what Python has made of what stands for it (`a.shape = ...`, `a.dtype = ...`, `a.flags.writeable = ...`)."""
+        if self._array is not None:
+            found = layout_of(self._array)
+            if found != self._layout:
+                self._layout = found
 
     @property
     def device(self) -> str:

@@ -267,7 +267,7 @@ class Lent:
         for container in self.seen.values():
             _replace(container, self.leaving)
         for array in self.arrays:
-            array.take_shape()
+            array.take_layout()
 
     def enter_scope(self) -> None:
         """Let what stands for arrays take their places in variables of the function's, too."""
