@@ -73,7 +73,7 @@ class DeviceArray(ArrayMethods):
         return found
 
     def take_layout(self) -> None:
-        """Be what Python has made of what stands for it (`a.shape = ...`, `a.dtype = ...`, `a.flags.writeable = ...`)."""
+        """Be what Python has made of what stands for it (`a.shape = ...`, `a.dtype = ...`, `a.setflags(...)`)."""
         if self._array is not None:
             found = layout_of(self._array)
             if found != self._layout:
