@@ -50,6 +50,13 @@ class ClusterCall:
         self.walk = HostWalk(plan, self.graph, settings, hints)
         self.results = self.walk.run(values)
 
+    def release(self) -> None:
+        """The results are there: let go of the arguments, and of chunks that rounds have computed."""
+        self.graph.release()
+        for root in self.entered.values():
+            root.given = None
+        self.leaves.clear()
+
     # ---- arguments ---------------------------------------------------------------------------------------------------
 
     def _enter(self, leaf: Any, param: Any, name: str, hints: dict[int, list[int]]) -> Any:

@@ -176,6 +176,13 @@ class Graph:
             self.moved += nbytes - before
             self._sent[key, home] = nbytes
 
+    def release(self) -> None:
+        """The call is over: let go of arrays and chunks, which references in cycles would keep until Python's next
+        search for these."""
+        self.tasks = {}
+        self.inputs = {}
+        self.again.forget()
+
     # ---- collections -------------------------------------------------------------------------------------------------
 
     def graph(self) -> HighLevelGraph:

@@ -140,6 +140,8 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
                 if not is_for_python(compiled, found) and not (computed and _is_of_function(found)):
                     raise
                 error = _ForPython(str(found), dispatcher.function.__code__.co_filename)
+            finally:
+                made.release()
     if computed:  # with the exception that comes first, and what Python has stored by then
         return _on_cpu(dispatcher, args)
     if isinstance(error, _ForPython) and _bytes_of(args) <= dispatcher.config().gather_limit:
@@ -294,4 +296,6 @@ def cluster_report(dispatcher: Dispatcher, normal: Sequence[Any]) -> tuple[Compi
         compiled = dispatcher.compiled_for_device(args, dispatcher.signature(args))
         made = _planned(dispatcher, compiled, args)
         made.collections()
-        return compiled, made.walk.report()
+        report = made.walk.report()
+        made.release()
+        return compiled, report
