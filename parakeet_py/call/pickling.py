@@ -12,6 +12,7 @@ The object is in the pickler's memo before its parts are, so that recursive func
 
 from __future__ import annotations
 
+import copyreg
 import pickle
 import sys
 from types import FrameType
@@ -36,7 +37,9 @@ def reduce(instance: AcceleratedFunction, frame: FrameType) -> str | tuple[Any, 
     function = instance.__wrapped__
     own = {name: value for name, value in vars(instance).items() if name not in _ANEW}
     changed = {name: value for name, value in own.items() if value is not getattr(function, name, None)}
-    return _blank, (type(instance),), (given, dispatcher.options, changed), None, None, _restore
+    # which has an opcode of its own, unlike a function of this module
+    kept = given, dispatcher.options, changed
+    return copyreg.__newobj__, (type(instance),), kept, None, None, _restore  # type: ignore[attr-defined]
 
 
 def _leads_to(value: Any, target: object) -> bool:
@@ -76,11 +79,6 @@ def _by_cloudpickle(instance: AcceleratedFunction) -> tuple[Any, ...]:
             "that are not found by their name are pickled by value if the package cloudpickle is installed"
         ) from None
     return pickle.loads, (cloudpickle.dumps(instance),)
-
-
-def _blank(cls: type[AcceleratedFunction]) -> AcceleratedFunction:
-    """An accelerated function without its function."""
-    return cls.__new__(cls)
 
 
 def _restore(instance: AcceleratedFunction, state: tuple[Any, dict[str, Any], dict[str, Any]]) -> None:

@@ -13,11 +13,12 @@ from dask._task_spec import TaskRef
 from parakeet_py.base.types import Array, Scalar, itemsize
 from parakeet_py.cluster.again import Made, Maker
 from parakeet_py.cluster.arrays import Block, LazyArray, LazyScalar, Place, Root, box_of
+from parakeet_py.cluster.chunk_windows import chunk_windows
 from parakeet_py.cluster.graph import LARGE_VALUE, SMALL_VALUE
 from parakeet_py.cluster.planned_call import RegionRun
 from parakeet_py.cluster.stores import Stores
 from parakeet_py.cluster.stretches import stretches_of
-from parakeet_py.cluster.windows import Layout, TaskInputs, made
+from parakeet_py.cluster.windows import Layout, Taken, TaskInputs, made
 from parakeet_py.cluster.worker import tasks
 from parakeet_py.cluster.worker.buffers import Box, ScalarSlot, ViewSlot, WindowSpec, volume
 from parakeet_py.cluster.worker.given_up import may_give_up
@@ -58,8 +59,18 @@ class BlockTasks:
         self.function, self.filled = function, filled
         self.roots = list({id(array.root): array.root for _, array in (*run.reads, *run.writes)}.values())
         self.snapshots = [stores.snapshot(root) for root in self.roots]
-        self.layouts = self._layouts()
         self.kernel, self.kernel_key = run.call.kernel(function, self._apart(), self._extents(free))
+        self.layouts = self._layouts()
+        self.one_chunk = [
+            chunk_windows(
+                run,
+                snapshot,
+                id(snapshot.root) in stores.roots,
+                self.kernel.together,
+                self.layouts.setdefault(("one chunk", number), {}),
+            )
+            for number, snapshot in enumerate(self.snapshots)
+        ]
         lazy = [value for var in names if isinstance(value := run.values[var], LazyScalar)]
         self.scalars = list(dict.fromkeys(value.key for value in lazy))  # the first values of every task
         self.copied = copied = copy_of_target(run, len(self.roots))
@@ -72,6 +83,9 @@ class BlockTasks:
         stored = sum(id(root) in stores.roots for root in self.roots)
         self.given = len(filled) + len(function.body.results)
         self.count = self.given + stored + (copied is not None)
+        results = function.body.results
+        self.is_scalar = not filled and all(isinstance(result.type, Scalar) for result in results)
+        self.each = sum(map(itemsize, filled)) + sum(itemsize(dtype_of(result)) for result in results)
         self.raises, self.gives_up = may_fail(function.body), may_give_up(function)
         self.repeats = (
             self.is_map
@@ -97,7 +111,11 @@ class BlockTasks:
             assert isinstance(initial, ir.Const)
             at = inputs.place(self.before[place]) if place in self.before else -1
             own = own._replace(free=(*own.free, ScalarSlot(initial.value, at)))
-        specs = [self._window(inputs, number, place) for number in range(len(self.roots))]
+        again = self.graph.again if self.repeats else None
+        specs = [
+            (windows and windows.of(place, inputs, again)) or self._window(inputs, number, place)
+            for number, windows in enumerate(self.one_chunk)
+        ]
         if self.copied is not None:
             specs.append(self.copied[2])
         key: Hashable = (self.prefix, *place) if place else (self.prefix,)
@@ -108,7 +126,7 @@ class BlockTasks:
             block = self.layouts[what] = los, counts, self._bytes(counts, specs)
         los, counts, nbytes = block
         stretches: tuple[Stretch, ...] = ()
-        if self.is_map and not self.kernel.together:
+        if self.is_map and not self.kernel.together and any([len(spec.pieces) > 1 for spec in specs]):
             stretches = stretches_of(self.run, self.snapshots, place, specs, self.layouts)
         given = own, los, counts, tuple(specs), stretches, *inputs.refs()
         self.graph.add(key, tasks.run_part, TaskRef(self.kernel_key), *given, gives_up=self.gives_up, nbytes=nbytes)
@@ -146,15 +164,14 @@ class BlockTasks:
 
     def _bytes(self, counts: Sequence[int], specs: Sequence[WindowSpec]) -> int:
         """How much a task gives at most, of an operator; a large number if that is not known."""
-        op, results = self.run.region.op, self.function.body.results
+        op = self.run.region.op
         if not isinstance(op, ir.PARALLEL):
             return LARGE_VALUE
-        size = sum(itemsize(spec.dtype) * volume(spec.box) for spec in specs if spec.written)
+        size = sum([itemsize(spec.dtype) * volume(spec.box) for spec in specs if spec.written])
         shape = () if self.run.private else counts[: len(op.extents)] if isinstance(op, ir.Reduce) else counts
-        if not self.filled and all(isinstance(result.type, Scalar) for result in results):
+        if self.is_scalar:
             shape = ()
-        each = sum(map(itemsize, self.filled)) + sum(itemsize(dtype_of(result)) for result in results)
-        return size + each * math.prod(shape)
+        return size + self.each * math.prod(shape)
 
     def _several(self, key: Hashable, place: Place, nbytes: int) -> list[Hashable]:
         """The keys of each of a task's results."""
@@ -285,7 +302,7 @@ class BlockTasks:
             for root, snapshot in zip(self.roots, self.snapshots, strict=True)
         ]
         stored = [[*map(tuple, root.bounds)] for root in self.roots]
-        what = repr((id(run.region), run.private, run.axes, views, known, grids, stored))
+        what = repr((id(run.region), self.kernel.together, run.private, run.axes, views, known, grids, stored))
         return self.call.layouts.setdefault(what, {})
 
     def _window(self, inputs: TaskInputs, number: int, place: Block, target: Box | None = None) -> WindowSpec:
@@ -296,22 +313,22 @@ class BlockTasks:
         known = self.layouts.get(where)
         if known is None:
             known = self.layouts[where] = self._new_layout(number, place, target)
-        layout, written, old, skipped = known
+        layout, written, old, skipped, specs = known
         taken = windows.taken(inputs, snapshot, layout, skipped, self.repeats) if layout is not None and old else ()
-        spec: WindowSpec | None = self.layouts.get((where, taken))
+        spec: WindowSpec | None = next((spec for other, spec in specs if other == taken), None)
         if spec is None:
             box = tuple((0, 0) for _ in root.shape) if layout is None else layout.box
             spec = WindowSpec(root.dtype, box, tuple(map(made, taken)), written, skipped)
-            self.layouts[where, taken] = spec  # its `id` is a key of others
+            specs.append((taken, spec))  # its `id` is a key of others
         if layout is not None and layout.whole and len(snapshot.keys) > 1:
             self.call.check_size(self.run.region.line, volume(spec.box) * root.itemsize)
         return spec
 
     def _new_layout(
         self, number: int, place: Block, target: Box | None
-    ) -> tuple[Layout | None, bool, bool, Box | None]:
+    ) -> tuple[Layout | None, bool, bool, Box | None, list[tuple[tuple[Taken, ...], WindowSpec]]]:
         """The layout of a window, whether it is stored into, whether what is there now is needed, and of what box it
-        is not."""
+        is not; and the windows so far, by what they take: there are few."""
         snapshot = self.snapshots[number]
         root = snapshot.root
         boxes = self.run.boxes(self.run.reads, root, place)
@@ -327,11 +344,11 @@ class BlockTasks:
             old = skipped is None or skipped != target
             boxes = [target, *boxes]
         if not boxes:
-            return None, False, False, None
+            return None, False, False, None, []
         if self.kernel.together:
             boxes = [(box[:1] + root.whole()[1:]) for box in boxes]
         layout = self.run.windows.layout(snapshot, boxes)
-        return layout, target is not None, old, skipped if old else None
+        return layout, target is not None, old, skipped if old else None, []
 
 
 # ---- what parts take besides windows of what is there ----------------------------------------------------------------

@@ -184,9 +184,12 @@ class _Fusion:
             task = self.tasks.get(key)
             if not isinstance(task, Task) or task.func is not worker.cut or key in self.shown:
                 continue
-            groups = {id(of[one]) for one in self.readers.get(key, ()) if one in of}
-            if len(groups) == 1 and len(of[key].members) == 1:
-                slices.setdefault((task.args[0].key, *groups), []).append(key)
+            readers = self.readers.get(key, [])
+            group = of.get(readers[0]) if readers else None
+            if group is None or len(of[key].members) != 1:
+                continue
+            if len(readers) == 1 or all([of.get(one) is group for one in readers]):
+                slices.setdefault((task.args[0].key, id(group)), []).append(key)
         known: dict[tuple[Box, ...], list[tuple[int, int, Box]]] = {}
         for (source, _), keys in slices.items():
             if len(keys) > 1:

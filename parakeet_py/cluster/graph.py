@@ -199,10 +199,6 @@ class Graph:
         reached = self.ancestors(shown)
         self.tasks = {key: task for key, task in self.tasks.items() if key in reached}
         self.tasks = self._in_groups(self.tasks, shown)
-        for key in shown:
-            task = self.tasks.get(key)
-            if isinstance(task, Task):  # workers may have it on a device
-                self.tasks[key] = Task(key, resident.shown, task.func, *task.args, **task.kwargs)
         needed = {other for task in self.tasks.values() for other in getattr(task, "dependencies", ())}
         layers: dict[str, dict[Any, Any]] = {}
         for keys, _, _ in wanted:
@@ -213,9 +209,13 @@ class Graph:
                 own = (name, *place)
                 task = self.tasks.get(key)
                 if isinstance(task, Task) and key not in needed and shown[key] == 1:
-                    layer[own] = self.tasks.pop(key).substitute({}, own)
+                    layer[own] = _shown(own, self.tasks.pop(key))
                 else:
                     layer[own] = Alias(own, key)
+        for key in shown:
+            task = self.tasks.get(key)
+            if isinstance(task, Task):
+                self.tasks[key] = _shown(key, task)
         self.made = len(self.tasks) + sum(
             isinstance(task, Task) for layer in layers.values() for task in layer.values()
         )
@@ -292,6 +292,11 @@ class Graph:
         self.tasks = {key: task for key, task in self.tasks.items() if key in needed}
         self._slices = {what: key for what, key in self._slices.items() if key in needed}
         self.again.forget()
+
+
+def _shown(key: Hashable, task: Task) -> Task:
+    """A task under some key whose value others than tasks read: workers may have it on a device."""
+    return Task(key, resident.shown, task.func, *task.args, **task.kwargs)
 
 
 def is_sliced(part: int, whole: int) -> bool:

@@ -119,6 +119,12 @@ class RegionRun(Protocol):
     def takes_tuples(self) -> bool:
         """Whether results of a block stay together under one key."""
 
+    def span(self, access: Access, position: int, place: Block) -> tuple[int, int] | None:
+        """The range of an access along an axis of its array in a block; None if it is not made."""
+
+    def depends_on(self, access: Access, position: int) -> tuple[int, ...]:
+        """The axes of the index space that an access along an axis of its array depends on."""
+
     def boxes(self, accesses: Sequence[tuple[Access, LazyArray]], root: Root, place: Block) -> list[Box]:
         """The boxes of a root that accesses touch in a block."""
 

@@ -241,7 +241,7 @@ class RegionTasks:
     def _box(self, access: Access, array: LazyArray, place: Block) -> Box | None:
         found = [(start, start + 1) for start in array.starts]
         for position, (index, (axis, step)) in enumerate(zip(access.indices, array.axes, strict=True)):
-            own = self._span(id(access), position, index, array.shape[position], place)
+            own = self._span(access, position, index, array.shape[position], place)
             if own is None:
                 return None
             if axis >= 0:
@@ -250,17 +250,40 @@ class RegionTasks:
                 found[axis] = min(ends), max(ends) + 1
         return tuple(found)
 
-    def _span(self, access: int, position: int, index: Index, extent: int, place: Block) -> tuple[int, int] | None:
+    def span(self, access: Access, position: int, place: Block) -> tuple[int, int] | None:
+        """See `RegionRun`."""
+        return self._span(access, position, access.indices[position], self.arrays[access.array].shape[position], place)
+
+    def depends_on(self, access: Access, position: int) -> tuple[int, ...]:
+        """See `RegionRun`."""
+        deps = self._deps.get((id(access), position))
+        if deps is None:
+            deps = tuple(sorted(self.space.axes_of(access.indices[position])))
+            self._deps[id(access), position] = deps
+        return deps
+
+    def _span(self, access: Access, position: int, index: Index, extent: int, place: Block) -> tuple[int, int] | None:
         """The range of an index along one axis in a block; blocks that have the same range of what it depends on have
         the same."""
-        deps = self._deps.get((access, position))
-        if deps is None:
-            deps = self._deps[access, position] = tuple(sorted(self.space.axes_of(index)))
-        key = access, position, tuple([place[axis] for axis in deps])
+        deps = self.depends_on(access, position)
+        key = id(access), position, tuple([place[axis] for axis in deps])
         if key not in self._spans:
-            bounds = {axis: self.ends(axis, place[axis]) for axis in deps}
-            self._spans[key] = self.space.part(bounds).along(index, extent)
+            self._spans[key] = self._new_span(index, extent, deps, place)
         return self._spans[key]
+
+    def _new_span(self, index: Index, extent: int, deps: tuple[int, ...], place: Block) -> tuple[int, int] | None:
+        form = self.space.form(index)
+        if form is None:
+            return self.space.part({axis: self.ends(axis, place[axis]) for axis in deps}).along(index, extent)
+        low, high = form.low, form.high
+        if form.axis >= 0:
+            lo, hi = self.ends(form.axis, place[form.axis])
+            if lo >= hi:
+                return None
+            first, last = form.factor * lo, form.factor * (hi - 1)
+            low, high = (low + first, high + last) if form.factor > 0 else (low + last, high + first)
+        low, high = max(low, 0), min(high, extent - 1)
+        return None if low > high else (low, high + 1)
 
     def ends(self, axis: int, at: int | tuple[int, int]) -> tuple[int, int]:
         """The bounds of a block along an axis."""

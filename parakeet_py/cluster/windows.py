@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from dask._task_spec import TaskRef
 
-from parakeet_py.cluster.again import Made, Maker
+from parakeet_py.cluster.again import Again, Made, Maker
 from parakeet_py.cluster.arrays import Place, Root, box_of, places_of
 from parakeet_py.cluster.graph import Graph, is_sliced
 from parakeet_py.cluster.worker.buffers import Box, Piece, WindowSpec, volume
@@ -47,6 +48,14 @@ class TaskInputs:
 
     def place(self, key: Hashable) -> int:
         return self.places.setdefault(key, len(self.places))
+
+    def reads_chunk(self, key: Hashable, again: Again) -> None:
+        """A chunk is read as it is, and no slices of its array are."""
+        if self.home is None:
+            self.home = again.home(key)
+        self.direct.append(key)
+        self.inner.append(key)
+        self.depth = max(self.depth, again.depth(key))
 
     def refs(self) -> list[TaskRef]:
         return [TaskRef(key) for key in self.places]
@@ -95,6 +104,35 @@ class Layout(NamedTuple):
 
 
 def _layout(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout:
+    return _in_one_chunk(bounds, boxes) or _in_several(bounds, boxes)
+
+
+def _in_one_chunk(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout | None:
+    """A window that a single chunk has; None if there is none."""
+    box = hull(boxes)
+    place, chunk, at = [], [], []
+    size = whole = 1
+    is_whole = True
+    for (lo, hi), b in zip(box, bounds, strict=True):
+        number = bisect_right(b, lo) - 1
+        if lo >= hi or hi > b[number + 1]:
+            return None
+        first, last = b[number], b[number + 1]
+        place.append(number)
+        chunk.append((first, last))
+        at.append(lo - first)
+        size *= hi - lo
+        whole *= last - first
+        is_whole = is_whole and lo == 0 and hi == b[-1]
+    sent = None
+    if len(boxes) == 1:
+        sent = tuple([(a, a + hi - lo) for a, (lo, hi) in zip(at, box, strict=True)])
+    sliced = sent is not None and is_sliced(size, whole)
+    part = ChunkPart(tuple(place), box, tuple(chunk), tuple(at), sent, size, whole, sliced)
+    return Layout(box, len(boxes) == 1 or box in boxes, is_whole, (part,))
+
+
+def _in_several(bounds: Sequence[Sequence[int]], boxes: Sequence[Box]) -> Layout:
     inner: dict[Place, Box] = {}
     for box in dict.fromkeys(boxes):
         if volume(box) == 0 and box:

@@ -51,5 +51,15 @@ class Counter(SchedulerPlugin):  # type: ignore[misc]
 
 
 def wait(arrays: Any) -> None:
-    """Until arrays are there."""
-    distributed.wait([one for one in arrays if hasattr(one, "dask")])
+    """Until arrays are there.
+
+    Raises
+    ------
+    Exception
+        One that a task has raised.
+    """
+    held = [one for one in arrays if hasattr(one, "dask")]
+    distributed.wait(held)
+    for future in distributed.futures_of(held):
+        if future.status == "error":
+            future.result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import pickle
 import re
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import traceback
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -606,6 +608,24 @@ def test_a_large_array_in_a_closure(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(ClusterWarning, match="table of .* is a NumPy array of 400 bytes, which travels with the graph"):
         found = accelerate(when="now")(lambda x: x[:50] + table)(in_chunks(V, 30))
     assert same(found, V[:50] + table)
+
+
+def test_a_call_lets_go_of_its_arguments() -> None:
+    def settled(x: Any) -> Any:
+        while np.abs(x).max() > 1:
+            x = x / 2
+        return x, x.sum()
+
+    gc.disable()  # no search for cycles
+    try:
+        for function in (normalized, settled, lambda x: heat(x, 3)):
+            x = in_chunks(3 * X, 20)
+            seen = weakref.ref(x)
+            dask.compute(accelerate(when="now", strict=True)(function)(x))
+            del x
+            assert seen() is None
+    finally:
+        gc.enable()
 
 
 def kernels_of(lazy: Any) -> list[Kernel]:

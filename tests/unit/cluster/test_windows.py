@@ -13,6 +13,8 @@ import dask.array as da  # noqa: E402
 
 from parakeet_py import accelerate  # noqa: E402
 from parakeet_py.cluster import stretches  # noqa: E402
+from parakeet_py.cluster.block_tasks import BlockTasks  # noqa: E402
+from parakeet_py.cluster.windows import TaskInputs  # noqa: E402
 from parakeet_py.cluster.worker.buffers import Piece, WindowSpec, window, without  # noqa: E402
 
 
@@ -111,3 +113,26 @@ def test_chunks_may_lie_at_any_address() -> None:
         found = dask.compute(*accelerate(when="now", strict=True)(everything)(da.concatenate(pieces)))
     for got, want in zip(found, everything(values), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
+def test_windows_that_are_one_chunk_are_those_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, compared = BlockTasks._block, []
+
+    def compare(self: BlockTasks, place: Any) -> Any:
+        for number, windows in enumerate(self.one_chunk):
+            found = windows and windows.of(place, TaskInputs(), None)
+            if found:
+                compared.append(found)
+                assert found == self._window(TaskInputs(), number, place)
+        return run(self, place)
+
+    monkeypatch.setattr(BlockTasks, "_block", compare)
+    x = np.random.default_rng(1).random((23, 9))
+    fast = accelerate(when="now", strict=True)(far_apart)
+    for chunks in ((5, 9), (7, 4), (1, 9)):
+        np.testing.assert_allclose(fast(da.from_array(x, chunks=chunks)).compute(), far_apart(x))
+    assert len(compared) > 50
+
+
+def far_apart(x: Any) -> Any:
+    return (x[2:, ::-1] - x[:3].sum()) / x.std(axis=1)[:-2, None]
