@@ -50,8 +50,11 @@ def compress(mask: Any, array: Any) -> Any:
     _intrinsic("compress")
 
 
-def scatter(target: Any, indices: Any, values: Any, combine: Any) -> None:
-    """target[indices[k]] = combine(target[...], values[k]) for each k in C order; a 1-D target, indices in range."""
+def scatter(target: Any, indices: Any, values: Any, combine: Any, chunk: Any = 0) -> None:
+    """target[indices[k]] = combine(target[...], values[k]) for each k in C order; a 1-D target, indices in range.
+
+    With a chunk, values are added up so many at a time, and then their sums.
+    """
     _intrinsic("scatter")
 
 

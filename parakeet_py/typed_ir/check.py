@@ -400,7 +400,8 @@ class _Checker:
                 dtypes = self.body(body, indices, extents)
                 if self.require(dtypes[:1] == ["bool"], "compress needs a bool first"):
                     self.outs(outs, Scalar("int64"), *(Array(dtype, 1) for dtype in dtypes[1:]))
-            case ir.Scatter(target, extents, indices, body, combine):
+            case ir.Scatter(target, extents, indices, body, combine, chunk):
+                self.require(not chunk or rank == 1, "chunks of several axes")
                 dtypes = self.body(body, indices, extents)
                 kind = _array(target)
                 wanted = ["bool", *["int64"] * kind.rank, kind.dtype]

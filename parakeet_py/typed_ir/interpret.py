@@ -194,13 +194,20 @@ class _Machine:
                     for position, out in enumerate(outs[1:])
                 ]
                 return [np.int64(len(kept)), *columns]
-            case ir.Scatter(target, extents, indices, body, combine):
+            case ir.Scatter(target, extents, indices, body, combine, chunk):
                 array = self.values[target]
-                for _ in self.points(self.numbers(extents), indices):
+                sums = np.zeros_like(array) if chunk else array
+                number = 0
+                for number, _ in enumerate(self.points(self.numbers(extents), indices), 1):
+                    if chunk and number > 1 and number % chunk == 1:
+                        array += sums
+                        sums[...] = 0
                     keep, *position, value = self.block(body)
                     if keep:
                         where = _checked(target, array, tuple(map(int, position)))
-                        (array[where],) = self.apply(combine, [array[where], value])
+                        (sums[where],) = self.apply(combine, [sums[where], value])
+                if chunk and number:
+                    array += sums
                 return []
             case ir.Matmul(out, left, right):
                 target = self.values[out]

@@ -414,13 +414,17 @@ class Compress:
 @record
 class Scatter:
     """For every point in C order: body.results = (keep, target index..., value); where keep, target[index] =
-    combine(target[index], value). No outs; the body does not read the target."""
+    combine(target[index], value). No outs; the body does not read the target.
+
+    With a `chunk`, there is one axis and `combine` adds: so many points at a time are added to zeros, and their sums to
+    the target, chunk after chunk."""
 
     target: Updates
     extents: Indices
     indices: BoundIndices
     body: Block
     combine: Lambda
+    chunk: int = 0
 
 
 @record

@@ -154,8 +154,9 @@ def _op(op: Op) -> Iterator[str | Block]:
         case ir.Compress(extents, indices, body):
             yield f"compress {_space(indices, extents)}:"
             yield body
-        case ir.Scatter(target, extents, indices, body, combine):
-            yield f"scatter into {target!r} {_space(indices, extents)}:"
+        case ir.Scatter(target, extents, indices, body, combine, chunk):
+            by = f" by {chunk}" if chunk else ""
+            yield f"scatter into {target!r} {_space(indices, extents)}{by}:"
             yield body
             yield f"combine with {', '.join(map(_typed, combine.params))}:"
             yield combine.body

@@ -3,7 +3,8 @@
 Two points may meet in one element, so in general the points are visited in order on one thread. Where the combine is an
 addition of integers (or `or`, `xor`), and there are many more points than elements, as for a histogram, the points are
 cut into blocks which count into arrays of their own, in parallel; these are combined into the target afterwards. The
-result is the same, since these primitives do not round.
+result is the same, since these primitives do not round. Sums of chunks of the points, of whatever dtype, are such
+blocks, too, which are added to the target in their order (`Scatter.chunk`).
 
 Updates wait for one another, and so would a body that takes long to find out where they go. Such a body is a vector
 loop of its own: for so many points at a time it leaves their places and values on the stack, and the updates follow.
@@ -158,6 +159,8 @@ def _privatised(lo: Lowering, op: Scatter, axes: Sequence[Axis], found: Study) -
     dtype = dtype_of(op.target)
     exact = not is_float(dtype) and not is_complex(dtype) and primitives(op.combine) in (("add",), ("or",), ("xor",))
     ordered = found.visible_stores() or found.has_opaque
+    if op.chunk:
+        return not ordered
     return exact and not ordered and bool(axes) and not lo.in_region and static_cost(op.body) <= COPY_COST
 
 
@@ -166,44 +169,49 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
     assert isinstance(kind, Array)
     points = lo.product(axis.extent for axis in axes)
     extents = [lo.extent(target, axis) for axis in range(kind.rank)]
-    size = lo.maximum(lo.product(extents), ONE)
-    useful = lo.floor_div(points, lo.multiply(size, Const(POINTS_PER_ELEMENT, INT64)))
-    blocks = lo.minimum(useful, Const(BLOCKS, INT64))
-    many = lo.compare("ge", points, Const(POINTS, INT64))
+    most = Const(BLOCKS, INT64)
     apart = _apart(lo, found, axes)
-    several = lo.prim("and", many, lo.compare("gt", blocks, ONE), type_=BOOL)
 
-    def private() -> None:
+    def private(blocks: Operand, chunk: Operand | None = None) -> None:
+        """Blocks in arrays of their own; of chunks, the first `blocks` at a time."""
         split = split_space(lo, axes)
-        share = lo.ceil_div(split.extent, lo.maximum(blocks, ONE))
+        share = chunk or lo.ceil_div(split.extent, lo.maximum(blocks, ONE))
         own = lo.new_array("own", Array(kind.dtype, kind.rank + 1, "C"), (blocks, *extents))
-        zero = Const(False if kind.dtype == "bool" else 0, Scalar(kind.dtype))
-        block = lo.index("block")
+        zero = Const(False if kind.dtype == "bool" else 0.0 if is_float(kind.dtype) else 0, Scalar(kind.dtype))
 
-        def one() -> None:
-            whole = [Axis(Var("j", INT64), extent) for extent in extents]
-            nest(lo, whole, lambda: lo.store(own, (block, *(lo.operand(axis.index) for axis in whole)), zero))
-            start = lo.multiply(block, share)
+        def some(first: Operand, count: Operand) -> None:
+            block = lo.index("block")
 
-            def inner(low: Operand, high: Operand) -> None:
-                if apart:
-                    _batches(lo, op, found, axes[-1], low, high, own, (block,))
-                    return
-                index = lo.bind(axes[-1].index)
-                lo.loop(index, low, high, lambda: _update(lo, op, own, (block,)), "serial")
+            def one() -> None:
+                whole = [Axis(Var("j", INT64), extent) for extent in extents]
+                nest(lo, whole, lambda: lo.store(own, (block, *(lo.operand(axis.index) for axis in whole)), zero))
+                start = lo.multiply(lo.add(first, block), share)
 
-            walk_range(lo, axes, split, start, lo.minimum(lo.add(start, share), split.extent), inner)
+                def inner(low: Operand, high: Operand) -> None:
+                    if apart:
+                        _batches(lo, op, found, axes[-1], low, high, own, (block,))
+                        return
+                    index = lo.bind(axes[-1].index)
+                    lo.loop(index, low, high, lambda: _update(lo, op, own, (block,)), "serial")
 
-        amount = work(lo, found, (split.size, share))
-        lo.region(
-            blocks,
-            ONE,
-            amount,
-            lambda low, high: lo.loop(block, low, high, one, "independent"),
-            order_of(lo, axes),
-            "scatter",
-        )
-        _gather(lo, op, target, own, blocks, extents)
+                walk_range(lo, axes, split, start, lo.minimum(lo.add(start, share), split.extent), inner)
+
+            lo.region(
+                count,
+                ONE,
+                work(lo, found, (split.size, share)),
+                lambda low, high: lo.loop(block, low, high, one, "independent"),
+                order_of(lo, axes),
+                "scatter",
+            )
+            _gather(lo, op, target, own, count, extents)
+
+        if chunk is None:
+            some(ZERO, blocks)
+            return
+        first = lo.index("first")
+        chunks = lo.ceil_div(split.extent, chunk)
+        lo.loop(first, ZERO, chunks, lambda: some(first, lo.minimum(lo.subtract(chunks, first), most)), "serial", most)
 
     def together() -> None:
         if apart:
@@ -211,7 +219,16 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
         else:
             nest(lo, axes, lambda: _update(lo, op, target), "serial")
 
-    lo.when(several, private, together)
+    if op.chunk:
+        chunk = Const(op.chunk, INT64)
+        private(lo.minimum(lo.ceil_div(points, chunk), most), chunk)
+        return
+    size = lo.maximum(lo.product(extents), ONE)
+    useful = lo.floor_div(points, lo.multiply(size, Const(POINTS_PER_ELEMENT, INT64)))
+    blocks = lo.minimum(useful, most)
+    many = lo.compare("ge", points, Const(POINTS, INT64))
+    several = lo.prim("and", many, lo.compare("gt", blocks, ONE), type_=BOOL)
+    lo.when(several, lambda: private(blocks), together)
 
 
 def _gather(lo: Lowering, op: Scatter, target: Var, own: Var, blocks: Operand, extents: Sequence[Operand]) -> None:

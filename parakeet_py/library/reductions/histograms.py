@@ -33,6 +33,8 @@ from parakeet_py.library.reductions.searching import add, insertion_point, is_mo
 from parakeet_py.library.registry import implements, static
 from parakeet_py.library.shared import converted, kind_of, result_kind
 
+CHUNK = 65536  # weights of even bins are added up so many at a time, as NumPy does
+
 
 def range_of_values(a):
     """The least and the greatest element (0 and 1 if there are none), finite."""
@@ -168,7 +170,10 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
         edges, places = even_bins(a, bins if isinstance(bins, str) else int(bins), range)
     count = edges.shape[0] - 1
     sums = np.zeros(count + 1, "int64" if weights is None else "float64")
-    scatter(sums, places, constant(1, "int64") if weights is None else converted(weights, "float64"), add)
+    if weights is None:
+        scatter(sums, places, constant(1, "int64"), add)
+    else:
+        scatter(sums, places, converted(weights, "float64"), add, 0 if is_array(bins) else CHUNK)
     kind = np.dtype("int64") if weights is None else dtype_of(weights)
     counted = copy(sums[:count]) if dtype_of(sums) == kind else cast(sums[:count], kind)
     if density:

@@ -283,6 +283,22 @@ def test_scatter_in_order_and_all_or_nothing() -> None:
     agree(code, np.zeros(4), np.array([0, 3, 3, -1, 9, 2]), untouched=True)
 
 
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 150])
+def test_scatter_of_chunks_adds_their_sums(count: int) -> None:
+    """Numbers of which each is lost beside the sum of those before, if it is added alone."""
+
+    def body(w: Writer, x: Var, p: Var) -> list[Operand]:
+        index = Var("i", PYINT)
+        inner = Writer()
+        value = inner.load(p, index)
+        block = inner.block(inner.prim("gt", value, NOTHING), inner.prim("and", index, ONE), value)
+        w.let(Scatter(x, (w.dim(p),), (index,), block, combiner("add", ["float64"]), 4))
+        return []
+
+    code = function([array("x", 1), array("p", 1)], body)
+    agree(code, np.array([1e16, -0.0]), rng.random(count))
+
+
 @pytest.mark.parametrize("shape", [(60,), (7, 9), (0,), (5,)])
 def test_integer_scatter_in_blocks(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scatter, "POINTS", 10)

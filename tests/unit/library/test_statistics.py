@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from parakeet_py import accelerate, options
 from tests.helpers.library_run import Cases, numbers
 
 CASES = Cases()
@@ -85,6 +86,15 @@ for n, limits in ((5, None), (0, None), (3, (2, 1)), (3, (0, np.inf)), (4, (0.0,
 
 def weighted_histograms(a, w):
     return np.histogram(a, 5, weights=w), np.histogram(a, [-1.0, 0, 1], weights=w)
+
+
+@pytest.mark.parametrize("count", [65536, 200_000])
+def test_weights_of_even_bins_are_added_in_numpys_order(count):
+    a, w = np.random.default_rng(2).standard_normal((2, count))
+    compiled = accelerate(when="now")(lambda a, w: np.histogram(a, 12, weights=w)[0])
+    for threads in (1, 2):
+        with options(threads=threads):
+            assert np.array_equal(compiled(a, w), np.histogram(a, 12, weights=w)[0])
 
 
 CASES.add(weighted_histograms, REAL, np.ones((4, 5)))

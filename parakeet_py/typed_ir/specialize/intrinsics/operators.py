@@ -221,7 +221,9 @@ def _compress(s: Context, mask: Value, array: Value) -> Value:
 
 
 @handles(words.scatter)
-def _scatter(s: Context, target: Value, indices: Value, values: Value, combine: Value) -> Value:
+def _scatter(
+    s: Context, target: Value, indices: Value, values: Value, combine: Value, chunk: Value | None = None
+) -> Value:
     b = s.builder
     assert isinstance(target, ArrayV) and isinstance(indices, ArrayV)
     s.will_store(target)
@@ -239,7 +241,8 @@ def _scatter(s: Context, target: Value, indices: Value, values: Value, combine: 
         combined = b.cast(_operands(s, s.call(combine, [ScalarV(old), ScalarV(new)], {}))[0], kind)
     body = ir.Block(tuple(statements), (ir.Const(True, PYBOOL), place, element))
     fold = ir.Lambda((old, new), ir.Block(tuple(inner), (combined,)))
-    b.emit(ir.Scatter(target.var, indices.extents, point, body, fold))
+    together = 0 if chunk is None else int(s.static(chunk, "how many points are added up together"))
+    b.emit(ir.Scatter(target.var, indices.extents, point, body, fold, together))
     return NONE
 
 
