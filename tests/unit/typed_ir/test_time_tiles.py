@@ -15,6 +15,8 @@ from parakeet_py.typed_ir.passes.loops import time_tiles
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(time_tiles, "FIRST", 1200)
+    monkeypatch.setattr(time_tiles, "FIRST_ROUNDS", 4)
     monkeypatch.setattr(time_tiles, "INNER", 1200)
     monkeypatch.setattr(time_tiles, "OUTER", 1200)
     monkeypatch.setattr(time_tiles, "LARGER", 1)

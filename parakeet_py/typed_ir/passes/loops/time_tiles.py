@@ -24,8 +24,9 @@ further inside. Longest paths through these differences give how far each sweep'
 
 Each point is computed by the same expression from the same numbers as before, so no bit changes. Nothing in the loop
 may fail, but for checks of what is known before it, which are tested there; arrays that change have one name each. It
-is done where the arrays are larger than the cache, and where tiles are wide enough for two rounds. Devices run each
-sweep as a kernel.
+is done where the arrays are larger than the cache, and where tiles are wide enough for two rounds. Lines of numbers
+have tiles for the first cache: hundreds of rounds, whose sweeps alone would be too short for threads to share. Devices
+run each sweep as a kernel.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ from parakeet_py.typed_ir.passes.analysis.linear import Forms, Linear
 from parakeet_py.typed_ir.rewrite import Rewriter, fresh_copy
 from parakeet_py.typed_ir.writer import Writer, index_const, linear_value
 
-INNER, OUTER = 512 * 1024, 4 * 1024 * 1024  # bytes of a tile, for the second and the third cache
+FIRST, INNER, OUTER = 32 * 1024, 512 * 1024, 4 * 1024 * 1024  # bytes of a tile, for each of the three caches
 ROUNDS = 4  # for so many rounds a tile should be wide enough in the second cache
+FIRST_ROUNDS = 64  # and in the first one, as sweeps over less than some hundred rows take as long as what is saved
 LARGER = 3  # times as large as a tile are arrays that do not stay in that cache
 _FAR = 1 << 48  # beyond all rows
 _SCALARS = (ir.Prim, ir.Cast, ir.Dim, ir.Load)
@@ -200,13 +202,15 @@ def _where_it_pays(let: Let, op: ir.For, sweeps: Sequence[_Sweep], checks: Seque
     size = calculate("maximum", size, ONE)
     rows = writer.dim(next(iter(arrays)))
     slope = 2 * max(1, left.round + right.round)
-    narrow = writer.prim("le", size, index_const(INNER // (ROUNDS * slope)), type_=PYBOOL)
-    budget = writer.prim(ir.SELECT, narrow, index_const(INNER), index_const(OUTER), type_=PYINT)
+    budget: Operand = index_const(OUTER)
+    for cache, least in ((INNER, ROUNDS), (FIRST, FIRST_ROUNDS)):
+        narrow = writer.prim("le", size, index_const(cache // (least * slope)), type_=PYBOOL)
+        budget = writer.prim(ir.SELECT, narrow, index_const(cache), budget, type_=PYINT)
     share = calculate("floordiv", rows, index_const(max(2, product_parts())))
     width = calculate("minimum", calculate("floordiv", budget, size), share)
     most = calculate("floordiv", width, index_const(slope))
     beyond = max((abs(place) for sweep in sweeps for _, place, _ in sweep.accesses), default=0)
-    least = 2 * (max(left.within) + max(right.within) + 2 * beyond + 1)
+    fewest = 2 * (max(left.within) + max(right.within) + 2 * beyond + 1)
     rounds = calculate("sub", op.stop, op.start)
     on_device = writer.prim(ir.ON_DEVICE, Const(False, BOOL), type_=BOOL)  # where each sweep is a kernel
     paying = writer.prim("not", on_device, type_=PYBOOL)
@@ -214,7 +218,7 @@ def _where_it_pays(let: Let, op: ir.For, sweeps: Sequence[_Sweep], checks: Seque
         paying = writer.prim("and", paying, condition, type_=PYBOOL)
     for one, other in (
         (calculate("mul", size, rows), calculate("mul", budget, index_const(LARGER))),
-        (width, index_const(least)),
+        (width, index_const(fewest)),
         (most, index_const(2)),
         (rounds, index_const(2)),
     ):
