@@ -120,13 +120,15 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
                 raise UnsupportedError(text, dispatcher.function.__code__.co_filename)
             made = _planned(dispatcher, compiled, args)
         except NotObservedError as found:
-            error: Exception = UnsupportedError(str(found), dispatcher.function.__code__.co_filename)
+            error: Exception = _of_other_elements(dispatcher, held) or UnsupportedError(
+                str(found), dispatcher.function.__code__.co_filename
+            )
         except TooManyRounds as found:
             return _gathered(dispatcher, args, found.message)
         except GatherLimitError:
             raise
         except (UnsupportedError, NoSourceError) as found:
-            error = found
+            error = _of_other_elements(dispatcher, held) or found
         except Exception as found:
             if not (computed and _is_of_function(found)):
                 raise
@@ -147,6 +149,17 @@ def call(dispatcher: Dispatcher, normal: Sequence[Any], computed: bool) -> Any:
     if isinstance(error, _ForPython) and _bytes_of(args) <= dispatcher.config().gather_limit:
         return _gathered(dispatcher, args, error.message)
     return dispatcher.refuse(args, signature, error)
+
+
+def _of_other_elements(dispatcher: Dispatcher, held: Sequence[Any]) -> UnsupportedError | None:
+    """What is to be said of a call with Dask arrays of elements that are no numbers; None if there are none."""
+    dtypes = [one.dtype for one in leaves_of(held) if class_is_of_dask(type(one)) and one.dtype.kind not in "biufc"]
+    if not dtypes:
+        return None
+    text = (
+        f"{dispatcher.function.__qualname__} is given a Dask array of dtype {dtypes[0]}, whose elements are no numbers"
+    )
+    return UnsupportedError(text, dispatcher.function.__code__.co_filename)
 
 
 def _is_of_function(error: Exception) -> bool:
