@@ -98,6 +98,33 @@ def lost(devices: str, stores: str) -> None:
         assert np.allclose(mixed(*here), mixed.__wrapped__(*here))
 
 
+def lost_in_rounds() -> None:
+    """A device is gone in a round of a loop that is asked for again; memory runs out in one."""
+    driver.load(devices=2, memory=1 << 20)
+
+    @accelerate
+    def settled(x: Any, least: Any, times: Any) -> Any:
+        for _ in range(times):
+            before = x
+            x = x * 0.5
+            if np.abs(x - before).max() < least:
+                break
+        return x
+
+    here = np.random.default_rng(1).random(1000)
+    with options(devices="cuda:0", check=False):
+        there = asdevice(here)
+        assert np.array_equal(np.asarray(settled(there, -1.0, 30)), here * 0.5**30)
+        taken = asdevice(np.zeros(15 << 13))  # nearly all: what rounds have used is given up for it, and had again
+        assert np.array_equal(np.asarray(settled(there[:10], -1.0, 30)), here[:10] * 0.5**30)
+        del taken
+        lose(0, after=40)
+        text = raised(settled, there, -1.0, 30)
+        assert "cannot be used any more" in text, text
+    with options(devices="cuda:1", check=False):
+        assert np.array_equal(settled(here, -1.0, 30), here * 0.5**30)
+
+
 def no_memory_in_a_window() -> None:
     """One of three devices has room for less than its part and its halos need: what it can't hold others hold, or it is
     computed in pieces."""

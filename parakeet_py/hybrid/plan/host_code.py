@@ -240,9 +240,9 @@ class _Writer:
         if gives:
             self.line(f"{gives}= found")
         self.line("found = None")  # its arrays are given up where the others are
-        for name in found.drops:
-            self.line(f"{self.name(name)} = None")
         self.depth -= 1
+        if found.drops:
+            self.line(f"{' = '.join(map(self.name, found.drops))} = None")
         self.loops = loops
         for statement in found.behind:
             self.statement(statement)

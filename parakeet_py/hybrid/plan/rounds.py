@@ -27,7 +27,7 @@ class Round(NamedTuple):
     asks, behind : those that concern the device, and the others
     reads : what those that ask read of what is around them
     gives : what they leave to others
-    drops : whose references they give up
+    drops : whose references are given up behind them
     """
 
     asks: ir.Block
@@ -89,6 +89,7 @@ class Rounds:
             name for one in mine for name in one.binds if isinstance(name, Var) and self.uses[name] > inside[name]
         )
         drops = dict.fromkeys(one.array for one in asks.statements if isinstance(one, ir.Release))
+        drops |= dict.fromkeys(name for one in mine for name in one.binds if not isinstance(name.type, Scalar))
         behind = tuple([one for one, there in zip(run, asking, strict=True) if not there])
         return [Round(asks, behind, tuple(reads), tuple(gives), tuple(name for name in drops if name not in gives))]
 

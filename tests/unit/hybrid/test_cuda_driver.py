@@ -38,7 +38,7 @@ def test_scenarios(scenario: str) -> None:
 
 @pytest.mark.parametrize(
     "trouble",
-    ["lost cuda:0 stores", "lost cuda:0,cuda:1 nothing", "no_memory_in_a_window", "gone"],
+    ["lost cuda:0 stores", "lost cuda:0,cuda:1 nothing", "lost_in_rounds", "no_memory_in_a_window", "gone"],
 )
 def test_bad_input(trouble: str) -> None:
     assert run("-m", "tests.driver.bad_input", *trouble.split()).endswith("done\n")
