@@ -31,7 +31,7 @@ _PLAIN = (Prim, Cast, Load)
 def streamed(scope: Scope, statement: ir.For) -> Var | None:
     """The result that a vector loop stores, element by element, if it may be stored past the caches."""
     module = scope.f.module
-    if statement.kind != "vector" or scope.parent is None or module.checks is not None:
+    if statement.kind != "vector" or scope.parent is None or module.checks is not None or not statement.body.statements:
         return None
     if module.host.gpu or module.host.aarch64 or module.host.vector_bits < 256:
         return None
