@@ -382,7 +382,7 @@ class Attempt:
             self.recorder.spoil("the host looks at elements")
         if kept_arguments(self.compiled) and self._may_fail():
             self.recorder.spoil("what has failed would be undone")
-        if self.device is None and self.compiled.specialization.stored_params and self._may_fail():
+        if self.device is None and self.recorder.late:
             self.recorder.spoil("what has been stored before something fails would be stored again")
         positions = _places(self.compiled)
         numbers: dict[int, int] = {}

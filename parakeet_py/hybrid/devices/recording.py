@@ -157,9 +157,12 @@ class Recorder:
     values : the leaf arguments as the host part has them
     beginning : what schedules put into memory of theirs once: device, address and data
     failures : the launches that may fail, by their turns
+    stored : memory of arguments has been stored to
+    late : something may fail after that
     """
 
     def __init__(self) -> None:
+        self.stored = self.late = False
         self.requests: list[Request] = []
         self.spoiled = ""
         self.values: Sequence[Any] = ()
@@ -223,9 +226,11 @@ class Recorder:
         """What has been launched last may fail."""
         self.failures[turn] = MayFail(len(self.requests) - 1, at_once, clean)
 
-    def expected(self, device: Any, address: int, word: int) -> None:
-        """What is copied out next says whether kernels have failed."""
+    def expected(self, device: Any, address: int, word: int, clean: bool) -> None:
+        """What is copied out next says whether kernels have failed, and if so, whether they have left memory of
+        arguments `clean`."""
         self._expected = True
+        self.late |= self.stored or not clean
         self.add(Expect(device, address, word))
 
     def read(self, device: Any, address: int, dtype: str) -> None:
@@ -269,6 +274,13 @@ def spoil(why: str) -> None:
 # What is known of data that is copied to a device: the same each time, or left as it is, so that once is enough.
 AGAIN, KEPT = "again", "kept"
 _known: ContextVar[str] = ContextVar("parakeet_py_known", default="")
+
+
+def stored() -> None:
+    """Memory of an argument is stored to."""
+    noting = active()
+    if noting is not None:
+        noting.stored = True
 
 
 def is_known() -> bool:

@@ -290,7 +290,8 @@ class DeviceMemory:
             self._rounds.noted = None
         noting = active()
         if noting is not None:
-            noting.expected(innermost(device), address + 8 * TURN, NO_FAILURE)
+            clean = all(one.clean for one in unseen.values())
+            noting.expected(innermost(device), address + 8 * TURN, NO_FAILURE, clean)
         words = np.empty(FAILURE_WORDS, np.int64)
         device.copy_out(words.view(np.uint8), address)
         turn = int(words[TURN])

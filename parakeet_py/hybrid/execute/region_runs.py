@@ -203,6 +203,9 @@ class RegionRuns(CallArrays, TeamCall):
         plan = self.plan.on_device(part, disjoint)
         memory = DeviceMemory.of_part(plan, self.memories.devices[who - 1])
         given = [self._there(arg, who, windows) if isinstance(arg, SharedArray) else arg for arg in args]
+        for one, view in zip(args, given, strict=True):
+            if isinstance(one, SharedArray) and one.root.home is not None and isinstance(view, DeviceView):
+                memory.given.add(view.buffer)
         kinds = [result.type for result in plan.function.results]
 
         def tell(lost: Lost) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from parakeet_py.hybrid.devices.device import Device
-from parakeet_py.hybrid.devices.recording import spoil
+from parakeet_py.hybrid.devices.recording import spoil, stored
 from parakeet_py.hybrid.partition.access import Box
 from parakeet_py.hybrid.residency.arrays import (
     Buffer,
@@ -244,6 +244,8 @@ class Root:
 
     def wrote_all(self, memory: int) -> None:
         """A memory has changed all bytes."""
+        if self.home is not None:
+            stored()
         with self.memories.lock:
             self.valid, self.settled = {memory: self.everything}, {}
 
@@ -269,6 +271,8 @@ class Root:
 
     def wrote(self, memory: int, changed: Spans) -> None:
         """A memory has changed bytes."""
+        if self.home is not None:
+            stored()
         with self.memories.lock:
             for other in self.valid:
                 if other != memory:

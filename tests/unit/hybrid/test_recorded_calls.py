@@ -235,6 +235,31 @@ def test_a_device_is_lost(stores: bool, count: int, runs: list[int]) -> None:
         forget_losses()
 
 
+def test_stores_behind_checks(runs: list[int]) -> None:
+    """On a team, too, a call that fails before it has stored anything is done from a schedule."""
+
+    def gathered(x: Any, y: Any, i: Any) -> None:
+        y[:] = x[i] * 2
+
+    work = accelerate(gathered)
+    here = [np.random.default_rng(1).random(64), np.zeros(64), np.arange(64)[::-1].copy()]
+    wrong = here[2].copy()
+    wrong[40] = 100
+    with options(devices="emulated*2"):
+        there, bad = [asdevice(one) for one in here], asdevice(wrong)
+        for step in range(10):
+            there[0] += 1
+            here[0] += 1
+            if step in (4, 9):
+                with pytest.raises(IndexError, match="index 100 is out of bounds for axis 0 with size 64"):
+                    work(there[0], there[1], bad)
+            else:
+                work(*there)
+                gathered(*here)
+            assert np.array_equal(np.asarray(there[1]), here[1])
+    assert runs[0] >= 3
+
+
 def test_others_are_recorded_while_a_device_is_left_out(runs: list[int]) -> None:
     """Schedules are of the devices of their calls: those of the lost one are neither made nor done until it is back."""
     gone, other = simulated("emulated:11"), simulated("emulated:12")
