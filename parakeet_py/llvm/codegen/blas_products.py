@@ -37,8 +37,8 @@ EmitBlock = Callable[[Scope, ir.Block], None]
 PLAIN, TRANSPOSED = "111", "112"
 LEAST_WORK = {"gemm": 200_000, "gemv": 9_000}  # OpenBLAS takes several threads from 262,144 and from 9,216 on
 MOST_PARTS = 64
-LEAST_PART = 64  # elements along the axis that is cut
-ALIGNMENT = 32  # of its parts' bounds
+LEAST_PART = {"gemm": 64, "gemv": 16}  # elements along the axis that is cut
+ALIGNMENT = {"gemm": 32, "gemv": 16}  # of its parts' bounds
 
 
 @record(frozen=False)
@@ -118,8 +118,8 @@ def _share(scope: Scope, routines: Routines, name: str, extent: str, work: str, 
         routines.unlimit(f, limited)
         return
     above = f.add(extent, str(_most_parts() - 1))
-    even = f.add(f.binary("udiv", "i64", above, str(_most_parts())), str(ALIGNMENT - 1))
-    length = f.intrinsic("smax", "i64", f.binary("and", "i64", even, str(-ALIGNMENT)), str(LEAST_PART))
+    even = f.add(f.binary("udiv", "i64", above, str(_most_parts())), str(ALIGNMENT[name] - 1))
+    length = f.intrinsic("smax", "i64", f.binary("and", "i64", even, str(-ALIGNMENT[name])), str(LEAST_PART[name]))
     small = f.binary("icmp slt", "i64", work, str(LEAST_WORK[name]))
     length = f.select(small, "i64", f.intrinsic("smax", "i64", extent, "1"), length)
     parts = f.binary("udiv", "i64", f.add(extent, f.add(length, "-1")), length)
@@ -321,7 +321,7 @@ def _row_of_part(f: FunctionText, parts: int, extent: str, number: str) -> str:
         f.module.functions.append(f"@{name} = internal constant [{parts + 1} x i64] [{numbers}]")
     share = f.value(f"load i64, ptr {f.moved(f'@{name}', 'i64', number)}")
     row = f.binary("lshr", "i64", f.binary("mul", "i64", extent, share), "20")
-    aligned = f.binary("and", "i64", f.add(row, str(ALIGNMENT - 1)), str(-ALIGNMENT))
+    aligned = f.binary("and", "i64", f.add(row, str(ALIGNMENT["gemm"] - 1)), str(-ALIGNMENT["gemm"]))
     last = f.binary("icmp eq", "i64", number, str(parts))
     return f.select(last, "i64", extent, f.intrinsic("smin", "i64", aligned, extent))
 

@@ -267,7 +267,7 @@ def test_large_products_are_the_bits_of_their_parts(shape: tuple[int, int, int],
     b = random.standard_normal(shape[1:]).astype(dtype)
     rows, _, columns = shape
     even = -(-max(rows, columns) // min(available_cpus(), MOST_PARTS))
-    length = max(-(-even // ALIGNMENT) * ALIGNMENT, LEAST_PART)
+    length = max(-(-even // ALIGNMENT["gemm"]) * ALIGNMENT["gemm"], LEAST_PART["gemm"])
     cuts = range(length, max(rows, columns), length)
     with threadpool_limits(1):
         if rows >= columns:
