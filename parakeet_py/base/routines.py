@@ -10,6 +10,7 @@ one of them; results have the very bits NumPy gives, down to which of equal elem
 | `argsort.<kind>` | places in every line, in whose order the elements are taken to stand | lines |
 | `linalg.<gufunc>`, `fft.<gufunc>` | the outputs of the gufunc | its inputs |
 | `gufunc.matmul` | the products of matrices, with all threads of the BLAS (of exact code) | matrices |
+| `linalg.cholesky_lo_blocked` | the factors, of large matrices as `llvm/codegen/cholesky.py` adds them up | matrices |
 | `linalg.qr_r_raw` | the matrices, in place, and the factors of their reflections | |
 | `ufunc.<ufunc>`, `special.<ufunc>` | a line of results | lines of operands (of exact code, see `exact_loops`) |
 
@@ -35,6 +36,7 @@ from parakeet_py.base.fast_dataclass import record
 
 MODULES = {"gufunc": "numpy", "linalg": "numpy.linalg._umath_linalg", "fft": "numpy.fft._pocketfft_umath"}
 IN_PLACE = frozenset({"linalg.qr_r_raw"})  # gufuncs that write to their inputs
+BLOCKED = {"linalg.cholesky_lo_blocked": "linalg.cholesky_lo"}  # what may be computed in another order than a gufunc
 KINDS = ("quicksort", "heapsort", "stable")  # in the order of NumPy's tables
 
 
@@ -64,7 +66,7 @@ def on_own_threads(name: str) -> bool:
 
 def gufunc(name: str) -> np.ufunc | None:
     """The ufunc, mostly a generalized one, that a routine is a loop of; None if this NumPy has none of that name."""
-    module, _, own = name.partition(".")
+    module, _, own = BLOCKED.get(name, name).partition(".")
     if module in exact_loops.FAMILIES:
         return exact_loops.ufunc_named(name)
     try:

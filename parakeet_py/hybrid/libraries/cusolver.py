@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from parakeet_py.base.routines import BLOCKED
 from parakeet_py.hybrid.libraries import cusolver_library
 from parakeet_py.hybrid.libraries.device_library import DeviceLibrary, LibraryError, Memory, bindings
 from parakeet_py.hybrid.residency.arrays import DeviceView
@@ -147,6 +148,7 @@ def _at(place: tuple[int, int], number: int) -> int:
 
 def work_of(name: str, outs: Sequence[DeviceView], ins: Sequence[DeviceView]) -> Work | None:
     """What cuSOLVER would be asked for in the place of a routine (see `base.routines`); None if it has nothing."""
+    name = BLOCKED.get(name, name)
     if name not in ("linalg.solve", "linalg.solve1", "linalg.cholesky_lo", "linalg.cholesky_up"):
         return None
     out, matrix = outs[0], ins[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.linalg._linalg import EighResult, SlogdetResult
 
+from parakeet_py.base.exact_loops import exact
 from parakeet_py.library.arrays.shape import positions, size_of
 from parakeet_py.library.intrinsics import (
     allocate,
@@ -219,7 +220,9 @@ def cholesky(a, /, *, upper=False):
 
 @static
 def triangle(upper):
-    return "cholesky_up" if upper else "cholesky_lo"
+    if upper:
+        return "cholesky_up"
+    return "cholesky_lo" if exact.get() else "cholesky_lo_blocked"
 
 
 @implements(np.linalg.det)

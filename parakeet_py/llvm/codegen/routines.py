@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parakeet_py.base import exact_loops, machine, routines
+from parakeet_py.base.config import product_parts
 from parakeet_py.base.foreign_code import native_functions, numpy_loops
 from parakeet_py.base.types import is_complex, itemsize, real_dtype
 from parakeet_py.imp import ir
-from parakeet_py.llvm.codegen import arrays
+from parakeet_py.llvm.codegen import arrays, cholesky
 from parakeet_py.llvm.codegen.arrays import Descriptor
+from parakeet_py.llvm.codegen.blas_products import MOST_PARTS, Routines
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, MEMORY_TYPE, PURE, FunctionText, Value, global_name
 from parakeet_py.llvm.codegen.scope import Scope
-from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
+from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY, Context
 from parakeet_py.llvm.runtime.pairwise_library import PREFIX
 from parakeet_py.typed_ir.ir import dtype_of
 
@@ -35,12 +37,10 @@ def routine(scope: Scope, statement: ir.Routine) -> None:
         _sort(scope, statement.name, dtypes, outs[0], ins)
         return
     f = scope.f
-    limited = None
-    if routines.family(statement.name) == "linalg":
-        limited = _limit_threads(f)
-    status = _run_loop(f, statement.name, dtypes, ins, outs)
-    if limited is not None:
-        f.effect(f"call void {f.module.declare('void', 'pk_blas_end', 'i32')}(i32 {limited})")
+    if statement.name in routines.BLOCKED and cholesky.has(f.module.blas(), dtypes[0]):
+        status = _in_blocks(f, statement.name, dtypes, ins[0], outs[0])
+    else:
+        status = _run_loop(f, statement.name, dtypes, ins, outs)
     if statement.failed is not None:
         scope.values[statement.failed] = f.binary("icmp ne", "i32", status, "0")
 
@@ -54,17 +54,6 @@ def _declare(f: FunctionText, result: str, name: str, dtypes: tuple[str, ...], p
 def _data(f: FunctionText, name: str, dtypes: tuple[str, ...]) -> str:
     """What a loop is called with beside its tables."""
     return _declare(f, "void", name, dtypes, "", "data") if numpy_loops.has_data(name, dtypes) else "null"
-
-
-def _limit_threads(f: FunctionText) -> str | None:
-    """Let LAPACK use no more threads than this call may, if its BLAS is known."""
-    library = f.module.blas()
-    if library is None or library.limits is None:
-        return None
-    get = f.module.declare("i32", library.limits[0], "")
-    set_ = f.module.declare("void", library.limits[1], "i32")
-    begin = f.module.declare("i32", "pk_blas_begin", "ptr, ptr, ptr")
-    return f.value(f"call i32 {begin}(ptr %ctx, ptr {get}, ptr {set_})")
 
 
 def _run_loop(
@@ -96,6 +85,52 @@ def _run_loop(
             f.module.declare("i32", name, "i32")
         f.module.functions.append(_RUN)
     return f.value(f"call i32 @pk.run.loop(ptr {loop}, {', '.join(f'ptr {table}' for table in tables)})")
+
+
+def _in_blocks(f: FunctionText, name: str, dtypes: tuple[str, ...], given: Descriptor, out: Descriptor) -> str:
+    """A Cholesky factor by blocks, where it is one large matrix with contiguous rows, else by NumPy's loop."""
+    library = f.module.blas()
+    assert library is not None
+    enough = f.binary("icmp sge", "i64", out["extent1"], str(cholesky.LEAST))
+    for value, wanted in ((out["extent0"], "1"), (given["stride2"], "8")):
+        enough = f.binary("and", "i1", enough, f.binary("icmp eq", "i64", value, wanted))
+    blocks, loop, end = f.label("blocks"), f.label("loop"), f.label("end")
+    result = f.alloca("i32", 4)
+    f.branch_if(enough, blocks, loop)
+    f.begin(blocks)
+    with f.inner():
+        place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.MAX_THREADS}")
+        threads = f.value(f"load i32, ptr {place}")
+        parallel = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
+        routine = _declare(f, "void", name, dtypes, "ptr, ptr, ptr, ptr", "loop")
+        fields = [
+            *(f"ptr {out['data']}", f"ptr {given['data']}", f"i64 {out['extent1']}", f"i64 {given['stride1']}"),
+            f"i64 {min(product_parts(), MOST_PARTS)}",
+            *(
+                f"ptr {f.module.declare('void', library.symbol(one), kinds)}"
+                for one, kinds in cholesky.ROUTINES.items()
+            ),
+            *(f"ptr {routine}", f"ptr {_data(f, name, dtypes)}", f"ptr {parallel}"),
+            *("double -1.0", "double 1.0", "i64 0", "i64 0"),
+        ]
+        table = f.alloca(f"[{len(fields)} x i64]", 8)
+        for number, field in enumerate(fields):
+            place = f.value(f"getelementptr inbounds i8, ptr {table}, i64 {8 * number}") if number else table
+            f.effect(f"store {field}, ptr {place}")
+        blas = Routines(library, dtypes[0])
+        limited = blas.limit(f, "1")
+        factor = f.module.declare("i32", cholesky.NAME, "ptr, ptr, i32")
+        failed = f.value(f"call i32 {factor}(ptr %ctx, ptr {table}, i32 {threads})")
+        blas.unlimit(f, limited)
+        f.effect(f"store i32 {failed}, ptr {result}")
+    f.branch(end)
+    f.begin(loop)
+    with f.inner():
+        status = _run_loop(f, name, dtypes, [given], [out])
+        f.effect(f"store i32 {status}, ptr {result}")
+    f.branch(end)
+    f.begin(end)
+    return f.value(f"load i32, ptr {result}")
 
 
 # A loop leaves the flag as it was unless it fails. Never inlined: no arithmetic of the caller's may come in between.

@@ -29,6 +29,10 @@ def resolve(name: str) -> int | None:
         from parakeet_py.llvm.runtime import pairwise_library
 
         return pairwise_library.resolve(name)
+    if name == "pk_cholesky":
+        from parakeet_py.llvm.codegen import cholesky
+
+        return cholesky.resolve()
     if name.startswith("pk_numpy"):
         from parakeet_py.base.foreign_code import numpy_loops
 
