@@ -73,6 +73,51 @@ def gather_out_of_range(x, at):
     return x[at] * 2
 
 
+_STARTS = arr("i8", 4, values=[0, 2, 3, 5])
+
+
+@program(
+    [
+        (
+            arr("f8", 5, values=[1, 2, -3, 4, 0.5]),
+            arr("i8", 5, values=[0, -1, 2, 3, -4]),
+            _STARTS,
+            arr("f8", 4, values=[1, 0.25, -8, 3]),
+        ),
+        raising(IndexError, arr("f8", 5), arr("i8", 5, values=[0, 1, 4, -9, 1]), _STARTS, arr("f8", 4)),
+        raising(IndexError, arr("f8", 4), arr("i8", 5, values=[0, 1, 2, 3, 7]), _STARTS, arr("f8", 4)),
+        raising(ValueError, arr("f8", 4), arr("i8", 5, values=[0, 1, 2, 3, 1]), _STARTS, arr("f8", 4)),
+        raising(IndexError, arr("f8", 4), arr("i8", 5, values=[0, 1, 2, 3, 1]), _STARTS, arr("f8", 0)),
+    ],
+    message=True,
+)
+def rows_that_gather(values, columns, starts, x):
+    """An index is looked at before the lengths are, and nothing is added up before both are."""
+    y = np.zeros(len(starts) - 1)
+    for i in range(len(starts) - 1):
+        some = slice(starts[i], starts[i + 1])
+        y[i] = values[some] @ x[columns[some]]
+    return y
+
+
+@program(
+    [
+        (arr("f8", 3), arr("i8", 2, values=[0, -3]), arr("f8", 2)),
+        raising(IndexError, arr("f8", 3), arr("i8", 3, values=[0, 3, 7]), arr("f8", 2)),
+        raising(ValueError, arr("f8", 3), arr("i8", 3, values=[0, 2, 1]), arr("f8", 2)),
+    ],
+    message=True,
+    mutates=(0,),
+)
+def gathered_then_stored_over(x, at, y):
+    """What has been gathered is read after some of it has changed."""
+    taken = x[at]
+    total = taken + y
+    x[:2] = taken * 2
+    x[0] += total.sum()
+    return total
+
+
 @program(
     [raising(IndexError, arr("f8", 4), arr("i8", 3, values=[0, 4, 1])), (arr("f8", 4), arr("i8", 2, values=[0, 1]))],
     message=True,

@@ -110,6 +110,23 @@ def test_a_write_in_between_keeps_the_order(x: Var) -> None:
     assert p.optimised(p.each([n], "mul", t, x), x=DATA)[0] == {"Map": 2}
 
 
+def test_checks_stay_before_another_check_and_nothing_is_stored(x: Var, y: Var) -> None:
+    p = Program(x, y)
+    n = p.dim(x)
+
+    def checked(w: Writer, i: Var) -> Operand:
+        w.check(w.prim("lt", i, p_dim), "IndexError", "index")
+        return w.load(x, i)
+
+    p_dim = p.dim(y)
+    t = p.map1((n,), checked)
+    p.check(p.prim("eq", n, p_dim), "ValueError", "lengths")
+    (total,) = p.reduce((), (n,), lambda w, i: w.prim("mul", w.load(t, i), w.load(y, i)), "add", (real(0.0),))
+    counts, after = p.optimised(total, x=DATA, y=OTHER)
+    assert counts["Reduce"] == 1
+    assert not any(let.outs and isinstance(let.op, Map) for let in after.statements())
+
+
 def test_what_reads_only_values_moves_before_the_write(x: Var) -> None:
     p = Program(x)
     n = p.dim(x)

@@ -5,7 +5,8 @@ is done when
 
 * nothing wrote, between the two places, what the producer reads (the order of effects);
 * it raises nothing, or the consumer does what it does for the same points in the same order, and nothing else that is
-  seen comes between;
+  seen comes between; where something does, the checks of a body of scalars stay where they are, and what may be
+  computed once they have passed is put into the consumer;
 * the element is read once: all reads of the producer's outs are at one place and index, and no loop between producer
   and read visits an element twice (each loop index is alone in some coordinate). Uses of extents do not count.
   Otherwise only if computing it again is cheap, or *light*: the places of a stencil that read it, each visiting an
@@ -129,6 +130,7 @@ class _Fuser(Rewriter):
         self.scopes: list[Scope] = []
         self.inlined: list[dict[tuple[Var, tuple[Operand, ...]], list[Operand]]] = []  # for each open block
         self.moved: set[Var] = set()  # outs of producers that raise and are no longer where they were
+        self.checking: set[Var] = set()  # outs of producers of which nothing but checks is left
         self.last_effect = 0  # when something was last written or checked
         self.repeating = False  # is what is being emitted one of several copies?
         self.time = 0
@@ -145,6 +147,9 @@ class _Fuser(Rewriter):
                 self.producers.pop(out, None)
         if any(out in self.moved for let in block.statements for out in let.outs):
             kept = tuple([let for let in new.statements if not self.moved.intersection(let.outs)])
+            new = Block(kept, new.results)
+        if self.checking:
+            kept = tuple([self.without_results(let) for let in new.statements])
             new = Block(kept, new.results)
         return new
 
@@ -259,18 +264,22 @@ class _Fuser(Rewriter):
             return self.read_as(known[position], let) if self.unchanged_since(producer, op.indices) else None
         apart = not self.repeating and self.reads_each_once(producer, op.indices)
         once = producer.single and apart
-        if producer.fails and not (once and self.visits_all(producer, op)):
+        checked_before = producer.fails and not (once and self.visits_all(producer, op))
+        if checked_before and not (once and self.can_check_before(producer)):
             return None
         if not self.worthwhile(producer, once, apart) or not self.unchanged_since(producer, op.indices):
             return None
         made = producer.let.op
         if producer.fails:
-            self.moved.update(producer.let.outs)
+            (self.checking if checked_before else self.moved).update(producer.let.outs)
         statements: list[Let] = []
         results: list[Operand]
         if isinstance(made, ir.Map):
             mapping: dict[Var, Operand] = dict(zip(made.indices, op.indices, strict=True))
-            body = fresh_copy(made.body, mapping)
+            body = made.body
+            if checked_before:
+                body = Block(tuple([one for one in body.statements if not isinstance(one.op, ir.Check)]), body.results)
+            body = fresh_copy(body, mapping)
             statements += self.copied(body, not once)
             results = [self.operand(result) for result in body.results]
         else:
@@ -329,6 +338,23 @@ class _Fuser(Rewriter):
         effects = self.aliases.effects(scope.op)
         unseen = effects.pure or (isinstance(scope.op, ir.Scatter) and not effects.fails)
         return unseen and load.indices == scope.indices and made.extents == self.operands(_extents(scope.op))
+
+    def can_check_before(self, producer: Producer) -> bool:
+        """Can a producer's checks stay in place, and what they guard be computed in the operator that reads it?"""
+        scopes, made = self.scopes[producer.level :], producer.let.op
+        if self.private is not None or len(producer.let.outs) != 1 or len(scopes) != 1:
+            return False
+        if not isinstance(scopes[0].op, ir.Map | ir.Reduce) or not scopes[0].writes.isdisjoint(producer.memory):
+            return False
+        scalars = ir.Prim | ir.Cast | ir.Dim | ir.Load | ir.Check
+        return isinstance(made, ir.Map) and all(isinstance(let.op, scalars) for let in made.body.statements)
+
+    def without_results(self, let: Let) -> Let:
+        """A statement, or nothing but its checks."""
+        if self.checking.isdisjoint(let.outs):
+            return let
+        assert isinstance(let.op, ir.Map)
+        return Let((), replace(let.op, body=Block(let.op.body.statements)), let.pos)
 
     def in_scatter(self) -> bool:
         """Is this in a scatter whose target is not visible if it fails?"""
