@@ -305,3 +305,24 @@ def shape_of_argument_assigned(a):
     except AttributeError:
         return b
     return b, a
+
+
+@program(
+    [(arr("f8", 6), 3), (arr("i4", 6), 0), (arr("c16", 0), 2), raising(ValueError, arr("f8", 6), -1)],
+)
+def repeated_along_a_new_axis(x, count):
+    d = np.empty((2, 3, max(count, 1)), x.dtype)
+    d[:] = np.repeat(np.reshape(x[: 6 * (len(x) > 0)], (2, -1, 1)), count, axis=2) if count == 3 else 0
+    return np.repeat(x[:, None], count, axis=1), np.repeat(x[None], count, axis=0), d
+
+
+@program([(arr("f8", 64), 2, 6), (arr("f8", 27), 3, 3), raising(ValueError, arr("f8", 64), 3, 3)], mutates=(0,))
+def shapes_of_powers(y, r, k):
+    """The same powers again and again are extents that are equal."""
+    for i in range(k):
+        d = np.empty((r, r**i, r ** (k - i - 1)))
+        d[:] = np.repeat(np.reshape(np.arange(r ** (i + 1)) / 8, (r, r**i, 1)), r ** (k - i - 1), axis=2)
+        turned = np.transpose(np.reshape(y, (r**i, r, r ** (k - i - 1))), axes=(1, 0, 2))
+        y[:] = np.reshape(turned, (r**k,)) + np.reshape(d, (r**k,))
+        d[0, 0, 0] = 100.0
+        y[-1] += d[0].sum()

@@ -15,6 +15,7 @@ from parakeet_py.library.intrinsics import (
     check,
     copy,
     dtype_of,
+    extent_is_one,
     generate,
     hand_back,
     has_known_length,
@@ -338,6 +339,8 @@ def repeat(a, repeats, axis=None):
     check(count * a.shape[axis] >= 0, "ValueError", "negative dimensions are not allowed")
     before, extent, behind = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]
     shape = before + (extent * count,) + behind
+    if a.ndim > 1 and extent_is_one(a, axis):
+        return generate(shape, lambda *i: load(a, *i[:axis], 0, *i[axis + 1 :]))
     if on_device():
         return generate(shape, lambda *i: load(a, *i[:axis], i[axis] // count, *i[axis + 1 :]))
     places = allocate(shape, dtype_of(a))

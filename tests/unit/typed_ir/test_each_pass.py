@@ -31,6 +31,7 @@ from parakeet_py.typed_ir.ir import (
     Prim,
     Var,
     View,
+    While,
     walk,
 )
 from parakeet_py.typed_ir.pipeline import PASSES, run_passes
@@ -116,6 +117,19 @@ def test_a_write_through_another_view_counts(x: Var) -> None:
     p.store(whole, [ZERO], real(7.0))
     _, after = only("cse", p, first, p.load(x, ZERO), x=DATA)
     assert count(after)["Load"] == 2
+
+
+def test_equal_loops_of_scalars_run_once(x: Var) -> None:
+    p = Program(x)
+    n, found = p.dim(x), []
+    for start in (ONE, ONE, TWO):
+        value, out = Var("value", PYINT), Var("power", PYINT)
+        test, turn = Writer(), Writer()
+        condition = test.prim("lt", value, n, type_=PYBOOL)
+        p.let(While((value,), (start,), test.block(condition), turn.block(turn.prim("add", value, value))), out)
+        found.append(out)
+    _, after = only("cse", p, *found, x=DATA)
+    assert count(after)["While"] == 2
 
 
 # ---- dce -------------------------------------------------------------------------------------------------------------

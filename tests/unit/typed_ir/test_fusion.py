@@ -297,6 +297,17 @@ def test_overlapping_parameters_are_kept_apart(x: Var, y: Var) -> None:
     assert count_operators(run_passes(Function("f", (x, y), body), CHECKED_PASSES)) == {"Map": 1}
 
 
+def test_an_empty_array_that_a_view_is_made_of_later_is_filled_first(x: Var) -> None:
+    p = Program(x)
+    n = p.dim(x)
+    made = p.alloc("float64", n)
+    p.assign(made, [n], p.each([n], "sqrt", x))
+    view = p.part(made, ONE, ONE)
+    p.store(view, [ZERO], real(5.0))
+    counts, _ = p.optimised(made, p.load(view, ZERO), x=DATA)
+    assert "Alloc" not in counts
+
+
 def test_filling_an_empty_array_is_making_it(x: Var) -> None:
     p = Program(x)
     n = p.dim(x)

@@ -5,7 +5,8 @@
 
 `out = np.empty(n); out[:] = ...` and `t += c` on a temporary then fuse like any other `Map`, and a fill that is wholly
 overwritten is dead. It is done where the array was made in the same block as the storing `Map`, no other descriptor of
-its memory exists, the `Map` covers it point by point, and reads of it in the `Map` are of the same point.
+its memory exists (or the `Map` is the first that uses it), the `Map` covers it point by point, and reads of it in the
+`Map` are of the same point.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ class _Renamer(Rewriter):
         super().__init__()
         self.shared = Aliases(function).shared()
         self.owned: dict[Var, tuple[Operand, ...]] = {}  # arrays made in the current block -> their extents
+        self.unused: set[Var] = set()  # those among them that nothing has used
 
     def block(self, block: Block) -> Block:
-        outer, self.owned = self.owned, {}
+        outer = self.owned, self.unused
+        self.owned, self.unused = {}, set()
         new = super().block(block)
-        self.owned = outer
+        self.owned, self.unused = outer
         return new
 
     def statement(self, let: Let) -> Sequence[Let] | None:
@@ -43,8 +46,12 @@ class _Renamer(Rewriter):
         if targets:
             made = self.yielding(made, targets)
             new = (made,)
+        if self.unused:
+            self.unused.difference_update(free_in_op(let.op))
         extents = _extents(made.op)
         if extents is not None:
+            if isinstance(made.op, ir.Alloc):
+                self.unused.update(made.outs)
             for out in made.outs:
                 if isinstance(out.type, Array) and out.type.layout == "C":
                     self.owned[out] = extents
@@ -61,7 +68,7 @@ class _Renamer(Rewriter):
                 isinstance(store, ir.Store)
                 and store.indices == op.indices
                 and self.owned.get(store.array) == op.extents
-                and store.array not in self.shared
+                and (store.array not in self.shared or store.array in self.unused)
                 and self.only_here(op, position, store.array)
             ):
                 found.append((store.array, inner))

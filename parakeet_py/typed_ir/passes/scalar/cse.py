@@ -2,21 +2,24 @@
 
 Operators are compared by structure, so this sees exactly what `simplify` has brought to one form. A `Load` is found
 again only while nothing in between may have written its memory; what a loop or a storing `Map` writes counts as
-written both before its body and after it. A check whose condition has already held is dropped.
+written both before its body and after it. A check whose condition has already held is dropped. Loops of scalars alone
+(powers of integers) are compared with their variables numbered in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from parakeet_py.base.grammar import rebuild
-from parakeet_py.base.types import Scalar
+from parakeet_py.base.types import Scalar, Type
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Const, Function, Let, Operand, Var, dtype_of
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
-from parakeet_py.typed_ir.rewrite import Rewriter
+from parakeet_py.typed_ir.rewrite import NOWHERE, Rewriter
 
+_OF_SCALARS = (ir.Prim, ir.Cast, ir.If, ir.While)
 _LOOPS = (ir.For, ir.While, *ir.PARALLEL)
 
 
@@ -77,6 +80,8 @@ class _Eliminator(Rewriter):
                     return ()
                 self.remember(held, condition, 0)
             return self.descend(let)
+        if isinstance(op, ir.While) and all(isinstance(one.op, _OF_SCALARS) for one in _inside(op)):
+            return self.scalar_loop(let, op)
         if isinstance(op, _LOOPS):
             writes = self.aliases.effects(op).writes
             if writes:
@@ -93,6 +98,16 @@ class _Eliminator(Rewriter):
                 self.stored(op, before)
             return new
         return self.descend(let)
+
+    def scalar_loop(self, let: Let, op: ir.While) -> Sequence[Let] | None:
+        same = _numbered(op, self.operand)
+        found = [self.known.get((same, place)) for place in range(len(let.outs))]
+        for place, (out, one) in enumerate(zip(let.outs, found, strict=True)):
+            if one is not None and one[0].type == out.type:
+                self.replacement[out] = one[0]
+            else:
+                self.remember((same, place), out, 0)
+        return self.descend(let) if None in found else ()
 
     def load(self, let: Let, op: ir.Load) -> Sequence[Let] | None:
         new = rebuild(op, self.operand)
@@ -124,6 +139,37 @@ class _Eliminator(Rewriter):
             self.remember((ir.Load(array, indices), kind), value, self.clock)
             if any(isinstance(index, Const) for index in indices):
                 self.elements.setdefault(array, {})[(ir.Load(array, indices), kind)] = None
+
+
+def _inside(op: ir.Op) -> Iterable[Let]:
+    return (let for block in ir.blocks_of(op) for let in ir.walk(block))
+
+
+def _numbered(op: ir.While, operand: Callable[[Operand], Operand]) -> ir.While:
+    """A loop whose own variables are the same for all loops that are written alike."""
+    known: dict[Operand, Operand] = {}
+
+    def outer(item: Operand) -> Operand:
+        return known.get(item) or operand(item)
+
+    def binder(var: Var) -> Var:
+        made = _variable(len(known), var.type)
+        known[var] = made
+        return made
+
+    def inside(block: Block) -> Block:
+        statements = tuple([Let(tuple(map(binder, let.outs)), whole(let.op), NOWHERE) for let in block.statements])
+        return Block(statements, tuple(map(outer, block.results)))
+
+    def whole(one: Any) -> Any:
+        return rebuild(one, outer, binder, inside)
+
+    return whole(op)  # type: ignore[no-any-return]
+
+
+@cache
+def _variable(number: int, type_: Type) -> Var:
+    return Var(f"v{number}", type_)
 
 
 def _different(left: tuple[Operand, ...], right: tuple[Operand, ...]) -> bool:
