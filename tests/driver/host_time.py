@@ -51,6 +51,17 @@ def until_small(x: Any, y: Any, least: Any, most: Any) -> Any:
     return count
 
 
+def until_near(x: Any, least: Any, most: Any) -> Any:
+    change, count = 1.0, 0
+    while change >= least and count < most:
+        inner = (x[:-2] + x[2:]) * 0.5
+        after = np.concatenate((x[:1], inner, x[-1:]))
+        change = np.abs(after - x).max()
+        x = after
+        count += 1
+    return x
+
+
 Work = Callable[[], object]
 
 
@@ -122,9 +133,11 @@ def main() -> None:
             lambda: until(x, y, -1.0, steps),
             1,
         )
+        near = accelerate(until_near)
+        ways["the same, where each round makes three arrays"] = lambda: near(x, -1.0, steps), 1
         found = least(ways)
     for name, micros in found.items():
-        per = micros / (2 * steps) if "each kernel" in name else micros / steps if "each round" in name else micros
+        per = micros / (2 * steps) if "each kernel" in name else micros / steps if "round" in name else micros
         print(f"  {name:48s} {per:9.2f}")
     for count in (1, 2, 4, 8):
         names = ",".join(f"cuda:{number}" for number in range(count))

@@ -82,7 +82,7 @@ class Repeated:
 
     def remember(self, config: Config, seen: Seen, compiled: Compiled) -> None:
         """A call has gone the long way."""
-        if compiled.plan.opaque_args or not _is_simple(compiled):
+        if compiled.plan.opaque_args or not is_simple(compiled):
             return
         known = self._under(config)
         if len(known) >= MOST:
@@ -98,7 +98,7 @@ def repeated_of(dispatcher: Dispatcher) -> Repeated:
     return found
 
 
-def _is_simple(compiled: Compiled) -> bool:
+def is_simple(compiled: Compiled) -> bool:
     """Whether facts say all of a call's arguments."""
     signature = compiled.signature
     return all(

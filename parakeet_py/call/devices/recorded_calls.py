@@ -25,6 +25,7 @@ from parakeet_py.base.errors import MissingValue
 from parakeet_py.base.frames import tracing
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.types import DTYPES, Scalar
+from parakeet_py.call.devices.call_cache import is_simple
 from parakeet_py.call.give_back import kept_arguments
 from parakeet_py.call.load import read_source
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
@@ -41,7 +42,7 @@ from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.llvm.runtime.error_state import asks_for_errors, error_state
 from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, TURN
 from parakeet_py.signature.results import ResultLeaf, assemble
-from parakeet_py.signature.specs import ArraySpec, NoneSpec, ScalarSpec, StaticSpec, leaves, static_key
+from parakeet_py.signature.specs import StaticSpec, leaves, static_key
 from parakeet_py.typed_ir.ir import Var
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ class RecordedCalls:
             self.forget()
         self._settings = current
         config = compiled.config
-        if not _is_simple(compiled) or compiled.specialization.opaque_sites or config.timeline:
+        if not is_simple(compiled) or compiled.specialization.opaque_sites or config.timeline:
             return None
         if is_short(team):  # it would go on without a device that is tried again soon
             return None
@@ -564,15 +565,6 @@ def _same(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
     """Whether the same bytes are valid in the same memories."""
     return one.keys() == other.keys() and all(
         spans is other[place] or np.array_equal(spans, other[place]) for place, spans in one.items()
-    )
-
-
-def _is_simple(compiled: Compiled) -> bool:
-    """Whether each argument is one array, number or value."""
-    signature = compiled.signature
-    return all(
-        isinstance(spec, ArraySpec | ScalarSpec | StaticSpec | NoneSpec)
-        for spec in (*signature.params, *(hidden.spec for hidden in signature.hidden))
     )
 
 
