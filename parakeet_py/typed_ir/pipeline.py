@@ -52,6 +52,7 @@ from parakeet_py.typed_ir.passes.loops import (
     counter_rebase,
     interchange,
     licm,
+    mirrored_updates,
     parallelize,
     products,
     row_sweeps,
@@ -134,6 +135,7 @@ bin_selections = _Seldom(binned_selections, "bin_selections", Compress)
 unroll_reductions = _Seldom(unroll, "unroll_reductions", Reduce)
 interchange_loops = _Seldom(interchange, "interchange_loops", For)
 sweep_rows = _Seldom(row_sweeps, "sweep_rows", For)
+pair_updates = _Seldom(mirrored_updates, "pair_updates", Map)
 tile_rounds = _Seldom(time_tiles, "tile_rounds", For)
 blend_stores = _Seldom(blended_stores, "blend_stores", Map)
 unroll_maps = _Seldom(unroll, "unroll_maps", Map)
@@ -159,6 +161,7 @@ _OPERATORS = (
     "interchange",
     "row-sweeps",
     "time-tiles",
+    "mirrored-updates",
     "unroll-maps",
     "index-remainders",
     "abs-comparisons",
@@ -204,6 +207,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("fuse-tiles", "start tiles from what made the arrays", fuse, ("interchange",)),
     Pass("row-sweeps", "run loops along rows, around operators across them, row by row", sweep_rows),
     Pass("time-tiles", "run loops of sweeps over neighbouring rows tile by tile, several rounds at once", tile_rounds),
+    Pass("mirrored-updates", "update arrays by their mirror images in place, by pairs of elements", pair_updates),
     Pass("unroll-maps", "take axes of two to four elements out of maps", unroll_maps),
     Pass("index-remainders", "let choices replace remainders of what is out of range by less than it", wrap_indices),
     Pass("abs-comparisons", "let squares decide comparisons of absolute values in loops", compare_squares),

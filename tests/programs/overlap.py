@@ -364,3 +364,24 @@ def buffers_that_inner_loops_exchange(x, times):
         u[:-1] = v[1:] + 1
         u, v = v, u + 0
     return u, v
+
+
+@program([*ONE, (arr("f8", 9, values="special"),)], mutates=(0,))
+def plus_its_mirror_image(x):
+    """Both elements of a pair change at once; the one in the middle is its own image."""
+    x += 3 * x[::-1]
+    for k in range(1, len(x)):
+        x[:k] -= np.flip(x[:k]) * x[k]
+    x[1:] = x[1:] * 2 + x[1:][::-1] * np.arange(len(x[1:]))
+    y = x.copy()
+    y[:] = y[::-1] + x
+    return y
+
+
+@program(ONE, mutates=(0,))
+def mirrored_beside_what_overlaps(x):
+    """What is read beside the image is written, too."""
+    x[:-1] = x[-2::-1] + x[1:]
+    half = x[: len(x) // 2]
+    half *= half[::-1] - x[len(half) : 2 * len(half)]
+    half += half[::-1] * x[: len(half)]

@@ -437,6 +437,25 @@ def test_two_products_of_a_matrix_read_it_once(stored: str | None, monkeypatch: 
     assert (after is before) == (stored == "y")
 
 
+# ---- mirrored-updates ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", [1, 2], ids=["image", "another place"])
+def test_an_update_by_the_mirror_image_takes_pairs(shift: int) -> None:
+    p = Program(x := array("x"))
+    n = p.prim("sub", p.dim(x), ONE, type_=PYINT)
+    last = p.prim("sub", n, index_const(shift), type_=PYINT)
+
+    def image(w: Writer, i: Var) -> Operand:
+        place = w.prim("maximum", w.prim("sub", last, i), ZERO) if shift > 1 else w.prim("sub", last, i)
+        return w.prim("mul", w.load(x, place), real(2.0))
+
+    kept = p.map1((n,), image)
+    p.map((n,), lambda w, i: w.store(x, (i,), w.prim("add", w.load(x, i), w.load(kept, i))))
+    _, after = only("mirrored-updates", p, x, x=np.arange(8.0))
+    assert ("If" in names(after)) == (shift == 1)
+
+
 # ---- blended-stores --------------------------------------------------------------------------------------------------
 
 
