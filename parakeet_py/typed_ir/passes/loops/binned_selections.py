@@ -100,6 +100,15 @@ class _Loop:
             return self.op.extents[0]
         return writer.prim("sub", self.op.stop, self.op.start, type_=PYINT)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether its rounds are known to be few."""
+        start, stop = (ZERO, self.op.extents[0]) if isinstance(self.op, ir.Map) else (self.op.start, self.op.stop)
+        match start, stop:
+            case Const(int(first)), Const(int(last)):
+                return last - first < ROUNDS
+        return False
+
     def index_of(self, writer: Writer, number: Operand) -> Operand:
         return number if isinstance(self.op, ir.Map) else writer.prim("add", self.op.start, number, type_=PYINT)
 
@@ -123,7 +132,11 @@ class _Binner(Rewriter):
 
     def statement(self, let: Let) -> Sequence[Let] | None:
         loop = _loop(let.op)
-        if loop is not None and any(isinstance(one.op, ir.Compress) for one in loop.op.body.statements):
+        if (
+            loop is not None
+            and not loop.is_short
+            and any(isinstance(one.op, ir.Compress) for one in loop.op.body.statements)
+        ):
             checks, selections = self.selections(loop)
             if selections:
                 return _where_it_pays(let, loop, checks, selections)
