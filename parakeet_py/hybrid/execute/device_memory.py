@@ -164,7 +164,7 @@ class DeviceMemory:
     def load(self, array: DeviceView, indices: tuple[int, ...]) -> Any:
         noting = active()
         if self.unseen and noting is None and not self.outdated:  # both come at once
-            turn = self._record().address + 8 * TURN
+            turn = self.failures().address + 8 * TURN
             value, found = self.device.element(self._place(array, indices), array.dtype, turn)
             if found == NO_FAILURE:
                 self._seen()
@@ -242,7 +242,7 @@ class DeviceMemory:
         form = plan.form(device.device, number, blocks, aligned, values, args)
         module, codes = plan.module(device.device, number, form), plan.codes[number][form.narrow]
         if kernel.checked or kernel.guarded:
-            values += (self._record().address, self.turns, -1)[: 3 if kernel.checked else 2]
+            values += (self.failures().address, self.turns, -1)[: 3 if kernel.checked else 2]
         device.launched(number, blocks, values)
         if form.boxes:
             codes += "T" * len(plan.tensors[number])
@@ -285,7 +285,7 @@ class DeviceMemory:
         """Wait for all launches that may fail; raises the exception of the first that has."""
         if not self.unseen:
             return
-        unseen, device, address, held = self.unseen, self.device, self._record().address, self._held
+        unseen, device, address, held = self.unseen, self.device, self.failures().address, self._held
         if self._rounds is not None:
             self._rounds.noted = None
         noting = active()
@@ -316,7 +316,7 @@ class DeviceMemory:
             return earlier
         return error
 
-    def _record(self) -> Buffer:
+    def failures(self) -> Buffer:
         """The record of failures, in which there is none when it is made."""
         if self.record is None:
             self.record = Buffer(self.device, 8 * FAILURE_WORDS)

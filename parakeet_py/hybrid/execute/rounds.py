@@ -58,13 +58,13 @@ class Noted:
 _AS_IT_IS, _OF_ARGUMENT, _MADE, _VALUE = range(4)
 
 
-class _State:
-    """What is known of one round."""
+class KnownRounds:
+    """What is known of one round on one device, from all calls: also those that have begun once (None)."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Any) -> None:
+        self.device = device
         self.last: _Known | None = None
         self.known: dict[tuple[Any, ...], _Known | None] = {}
-        self.misses = 0
 
 
 class DeviceRounds:
@@ -78,7 +78,9 @@ class DeviceRounds:
     def __init__(self, memory: Any) -> None:
         self._memory = memory
         self._device = memory.device.device
-        self._states: dict[int, _State] = {}
+        self._states: dict[int, KnownRounds] = {}
+        self._misses: Counter[int] = Counter()
+        self._checks = any(kernel.checked for kernel in memory.plan.kernels)
         self.noted: Noted | None = None
 
     def again(self, number: int, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -87,28 +89,32 @@ class DeviceRounds:
         self.noted = None
         state = self._states.get(number)
         if state is None:
-            state = self._states[number] = _State()
-        if state.misses > MISSES or memory.outdated or recorder() is not None:
+            place = id(self._device), number
+            state = self._states[number] = memory.plan.rounds.setdefault(place, KnownRounds(self._device))
+        if self._misses[number] > MISSES or memory.outdated or recorder() is not None:
             return None
         noting = active()
         if noting is not None and not noting.spoiled:
             return None
-        key = memory.turns, len(memory.unseen), *key
+        record = memory.failures().address if self._checks else 0
+        key = record, memory.turns, len(memory.unseen), *key
         found = state.last
         if found is None or found.key != key:
-            if key not in state.known:
-                state.misses += 1
+            found = state.known.get(key)
+            if found is None:
+                if key in state.known:
+                    self.noted = Noted(key, arrays)
+                    return None
+                self._misses[number] += 1
                 if len(state.known) >= MOST_KNOWN:
                     state.known.clear()
                 state.known[key] = None
                 return None
-            found = state.known[key]
-            if found is None:
-                self.noted = Noted(key, arrays)
-                return None
             state.last = found
         given = self._ask(found, arrays)
-        state.misses = state.misses + 1 if given is None else 0
+        if given is None:  # others have its memory
+            state.last = state.known[key] = None
+        self._misses[number] = self._misses[number] + 1 if given is None else 0
         return given
 
     def _ask(self, found: _Known, arrays: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -162,7 +168,7 @@ class DeviceRounds:
             ),
             tuple(made),
             tuple([way for way in ways if way is not None]),
-            tuple(one._replace(args=()) for turn, one in memory.unseen.items() if turn >= noted.key[0]),
+            tuple(one._replace(args=()) for turn, one in memory.unseen.items() if turn >= noted.key[1]),
         )
 
 

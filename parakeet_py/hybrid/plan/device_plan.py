@@ -81,6 +81,7 @@ class DevicePlan(HostPlan):
     parts : how many blocks are made of one, of kernels whose blocks are too large for a device, by the ids of devices
         and the kernels' numbers, see `occupancy_limit`
     instead : the plans that run in place of this one, by the ids of devices, see `occupancy_limit`
+    rounds : what is known of rounds of the host part, by the ids of devices and their numbers, see `execute.rounds`
     """
 
     def __init__(self, function: Function, config: Config, filename: str) -> None:
@@ -117,6 +118,7 @@ class DevicePlan(HostPlan):
         self.resources: dict[int, Any] = {}
         self.parts: dict[tuple[int, int], int] = {}
         self.instead: dict[int, DevicePlan] = {}
+        self.rounds: dict[tuple[int, int], Any] = {}
         self._loaded: list[tuple[int, Any]] = []
         self._lock = threading.Lock()
         self._ptx: dict[tuple[str, int, Form], str] = {}
