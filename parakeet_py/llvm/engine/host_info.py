@@ -33,11 +33,10 @@ class HostInfo(NamedTuple):
         return self.triple.startswith(("aarch64", "arm64"))
 
     @property
-    def quick_roots(self) -> bool:
-        """Whether a root and a division in vectors take no longer than the twenty operations that could stand for
-        both. Of AMD's processors with AVX-512, Zen 4 does both in 27 cycles, as one with another; Intel's take 40 and
-        more."""
-        return self.cpu.startswith("znver")
+    def root_estimate(self) -> bool:
+        """Whether an instruction gives 14 bits of 1 / sqrt(x), of float64 and in vectors of any length: AVX-512."""
+        features = self.features.split(",")
+        return "+avx512f" in features and "+avx512vl" in features
 
     @property
     def fma(self) -> bool:

@@ -19,9 +19,10 @@ subnormal or be inexact below the normal range: x is 0 or has an exponent in `NU
 in `DIVISORS` (else the caller passes `odd` = -1, and any number for r). Where one lane is different, all are divided.
 Zeros keep their sign, as e0 and e1 are +0 then. Flags that NumPy's warnings are made from are set by divisions only.
 
-**x ** -1.5** without the division and the root, which take 40 cycles: r = 1 / sqrt(x) by an instruction of 14 bits and
-two steps of Newton's method, r**3 with the rounding errors of both products, and what r*r lacks of 1 / x, to 1.1 units
-in the last place. Numbers far from 1, and what is none, go the other way. All forms have the same bits in each lane.
+**x ** -1.5** without the division and the root, which take 27 cycles and more: r is 1 / sqrt(x) by an instruction of
+14 bits, cut to 17, so that r**2 and r**3 are exact and 1 - x * r**2 = e has one rounding and is below 2**-12. Five
+terms of the series of (1 - e) ** -1.5 then give the power to half a unit in the last place and 2**-11 of one. Numbers
+far from 1, and what is none, go the other way. All forms have the same bits in each lane.
 """
 
 from __future__ import annotations
@@ -149,23 +150,18 @@ def _inverse_power(lanes: int) -> tuple[str, set[str]]:
         f"  %usual = icmp ult {whole} %above, {spread('i64', str(most - least))}",
         tame,
         *start,
-        binary("h", "fmul", "%tame", number(-0.5)),
-        binary("m0", "fmul", "%h", "%r0"),
-        fma("e0", "%m0", "%r0", number(0.5)),
-        fma("r1", "%r0", "%e0", "%r0"),
-        binary("m1", "fmul", "%h", "%r1"),
-        fma("e1", "%m1", "%r1", number(0.5)),
-        fma("r", "%r1", "%e1", "%r1"),
-        # s + low = r * r; x * (s + low) = 1 - rest
+        f"  %all_bits = bitcast {kind} %r0 to {whole}",
+        f"  %few_bits = and {whole} %all_bits, {spread('i64', str(-1 << 36))}",
+        f"  %r = bitcast {whole} %few_bits to {kind}",
         binary("s", "fmul", "%r", "%r"),
-        f"  %minus_s = fneg {kind} %s",
-        fma("low", "%r", "%r", "%minus_s"),
-        f"  %minus = fneg {kind} %tame",
-        fma("near", "%minus", "%s", number(1.0)),
-        binary("part", "fmul", "%low", "%tame"),
-        binary("rest", "fsub", "%near", "%part"),
-        fma("change", "%rest", number(1.5), "%part"),
         binary("t", "fmul", "%s", "%r"),
+        f"  %minus = fneg {kind} %tame",
+        fma("rest", "%minus", "%s", number(1.0)),
+        # (1 - rest) ** -1.5 - 1 = 3/2 rest + 15/8 rest**2 + 35/16 rest**3 + 315/128 rest**4 + ...
+        fma("c3", "%rest", number(315 / 128), number(35 / 16)),
+        fma("c2", "%rest", "%c3", number(15 / 8)),
+        fma("c1", "%rest", "%c2", number(3 / 2)),
+        binary("change", "fmul", "%rest", "%c1"),
         fma("quick", "%t", "%change", "%t"),
         *all_lanes,
         "  br i1 %all, label %done, label %others, !prof !0",

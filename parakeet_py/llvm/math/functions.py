@@ -164,11 +164,8 @@ def _half_power(f: FunctionText, kind: str, base: str, exponent: float) -> str:
 def _inverse_half_power(f: FunctionText, kind: str, x: str, sqrt: str) -> str:
     """x ** -1.5 with one division (which takes as long as all else), for x other than -0.0: r * sqrt(r) of r = 1 / x,
     plus what the error of r makes of that, where it is a number. (It is none where x, r or the power is infinite.) For
-    x = -inf, r is -0.0, and so is its root. With AVX-512, where roots take long, by an estimate of 1 / sqrt(x)
-    (`engine.late_functions`)."""
-    host = f.module.host
-    features = host.features.split(",")
-    if kind == "double" and "+avx512f" in features and "+avx512vl" in features and not host.quick_roots:
+    x = -inf, r is -0.0, and so is its root. With AVX-512 by an estimate of 1 / sqrt(x) (`engine.late_functions`)."""
+    if kind == "double" and f.module.host.root_estimate:
         return _late_inverse_half_power(f, x)
     inverse = f.binary("fdiv", kind, float_literal(1.0, kind), x)
     power = f.binary("fmul", kind, inverse, f.value(f"call {kind} {sqrt}({kind} {inverse})"))
