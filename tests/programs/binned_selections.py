@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.corpus import Case, program
 
-EDGES = np.linspace(0, 1, 34)
+EDGES = np.linspace(0, 1, 50)
 OPEN = np.r_[-np.inf, EDGES[1:-1], np.inf]
 FALLING = EDGES[::-1].copy()
 
@@ -30,10 +30,10 @@ def sums_between_edges(x, y, edges):
     return sums
 
 
-LENGTHS = [Case((_whole(), _points()[:200], 40), raises=IndexError)]
+LENGTHS = [Case((_whole(), _points()[:200], 50), raises=IndexError)]
 
 
-@program([(_whole(), _points() ** 4, 40), *LENGTHS])
+@program([(_whole(), _points() ** 4, 50), *LENGTHS])
 def means_of_rings(data, radius, rings):
     """Some rings are empty: their means are NaN."""
     top = radius.max()
@@ -44,10 +44,10 @@ def means_of_rings(data, radius, rings):
     return means
 
 
-LABELS = np.arange(260) * 7 % 40
+LABELS = np.arange(260) * 7 % 50
 
 
-@program([(LABELS, _whole(), 40)])
+@program([(LABELS, _whole(), 50)])
 def sums_of_groups(labels, values, groups):
     sums, counts = np.zeros(groups), np.zeros(groups, np.int64)
     for i in range(groups):
@@ -57,7 +57,7 @@ def sums_of_groups(labels, values, groups):
     return sums, counts
 
 
-@program([(LABELS, _whole().reshape(130, 2)[:, [1, 0]].repeat(2, 0), 40)])
+@program([(LABELS, _whole().reshape(130, 2)[:, [1, 0]].repeat(2, 0), 50)])
 def centres_of_groups(labels, points, groups):
     centres = np.zeros((groups, 2))
     for i in range(groups):
@@ -75,7 +75,7 @@ def positions_between_open_edges(x, y, edges):
     return found
 
 
-@program([(_points(), _whole(), 40, 2)])
+@program([(_points(), _whole(), 50, 2)])
 def wide_intervals(x, y, rounds, width):
     """Intervals overlap."""
     sums = np.zeros(rounds)
@@ -102,8 +102,8 @@ def ends_early(x, y, rounds, last):
     """Bounds of rounds that do not happen are not computed."""
     total = 0.0
     for i in range(rounds):
-        total += y[(x >= i / 40) & (x < (i + 1) / 40)].sum()
-        if i / 40 > last:
+        total += y[(x >= i / 50) & (x < (i + 1) / 50)].sum()
+        if i / 50 > last:
             break
     return total
 
@@ -119,12 +119,12 @@ def one_edge_too_many(x, y, edges):
 @program([(_points(), _whole(), -17)])
 def from_another_number(x, y, start):
     total = 0.0
-    for i in range(start, start + 40):
-        total += y[(x >= i / 40) & (x < (i + 1) / 40)].sum() * i
+    for i in range(start, start + 50):
+        total += y[(x >= i / 50) & (x < (i + 1) / 50)].sum() * i
     return total
 
 
-@program([Case(lambda: (_points(), _whole(), np.zeros(30), 40), raises=IndexError)], mutates=(2,))
+@program([Case(lambda: (_points(), _whole(), np.zeros(30), 50), raises=IndexError)], mutates=(2,))
 def results_of_too_few_rounds(x, y, sums, rounds):
     for i in range(rounds):
         sums[i] = y[(x >= i / rounds) & (x < (i + 1) / rounds)].sum()

@@ -504,7 +504,7 @@ def test_a_map_around_a_map_is_one_if_what_it_reads_stays(apart: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rounds", "stored", "falling"), [(33, False, False), (33, False, True), (33, True, False), (31, False, False)]
+    ("rounds", "stored", "falling"), [(49, False, False), (49, False, True), (49, True, False), (47, False, False)]
 )
 def test_what_a_loop_selects_by_intervals_is_found_before_it(rounds: int, stored: bool, falling: bool) -> None:
     p = Program(x := array("x"), edges := array("edges"), sums := array("sums"))
@@ -519,6 +519,6 @@ def test_what_a_loop_selects_by_intervals_is_found_before_it(rounds: int, stored
     (total,) = body.reduce((), (length,), lambda w, k: w.load(chosen, k), "add", (real(0.0),))
     body.store(x if stored else sums, (i,), total)
     p.let(For(i, ZERO, index_const(rounds), ONE, (), (), body.block()))
-    bounds = np.linspace(0.0, 8.0, 34)[:: -1 if falling else 1]
-    _, after = only("binned-selections", p, x=np.arange(300.0) % 9, edges=bounds, sums=np.zeros(33))
-    assert ("If" in names(after)) == (rounds == 33 and not stored)
+    bounds = np.linspace(0.0, 12.0, 50)[:: -1 if falling else 1]
+    _, after = only("binned-selections", p, x=np.arange(300.0) % 13, edges=bounds, sums=np.zeros(49))
+    assert ("If" in names(after)) == (rounds == 49 and not stored)

@@ -26,14 +26,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import BOOL, FLOAT64, PYBOOL, PYINT, Scalar
+from parakeet_py.base.types import BOOL, FLOAT64, PYBOOL, PYINT, Array, Scalar
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ONE, ZERO, Block, Const, Function, Let, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
 from parakeet_py.typed_ir.rewrite import Rewriter, bound_in, fresh_copy
 from parakeet_py.typed_ir.writer import Writer, index_const
 
-ROUNDS = 32  # below, looking at all elements costs less than sorting them
+ROUNDS = 48  # below, looking at all elements costs less than sorting them
 ELEMENTS = 256
 BLOCK = 16384  # elements that are counted together, at least
 OVERLAP = 4  # elements may be in so many rounds, on average
@@ -268,7 +268,7 @@ def _where_it_pays(let: Let, loop: _Loop, checks: Sequence[Operand], selections:
     good: Operand = _TRUE
     lists: list[Var] = []
     for one in selections:
-        rise, *made = _Sorting(sorting, loop, one, rounds).write()
+        rise, *made = _Sorting(sorting, loop, one, rounds).write(sorting)
         good = sorting.prim("and", good, rise, type_=PYBOOL)
         lists += made
     empty = [nothing.alloc(ir.dtype_of(one), ZERO) for one in lists]
@@ -350,33 +350,38 @@ class _Sorting:
     """The statements that sort the positions of elements by the rounds of a loop that select them."""
 
     def __init__(self, writer: Writer, loop: _Loop, selection: _Selection, rounds: Operand) -> None:
-        self.writer, self.loop, self.selection, self.rounds = writer, loop, selection, rounds
+        self.loop, self.selection, self.rounds = loop, selection, rounds
         self.length = selection.op.extents[0]
         self.last = writer.prim("sub", rounds, ONE, type_=PYINT)
         self.lower, self.upper = writer.map((rounds,), self.bounds, title="bounds")
-        self.cells = _Cells(writer, self.upper, rounds)
-        least = writer.prim("mul", rounds, index_const(16), type_=PYINT)
+
+    def write(self, writer: Writer) -> tuple[Var, Var, Var]:
+        """Whether bounds rise and lists are short, where the list of each round starts, and the lists."""
+        (rise,) = writer.reduce((), (self.last,), self.rises, "and", (_TRUE,))
+        inner, nothing = Writer(writer.pos), Writer(writer.pos)
+        outs = Var("sorted", PYBOOL), Var("starts", Array("int64", 1)), Var("positions", Array("int32", 1))
+        empty = [nothing.alloc(ir.dtype_of(one), ZERO) for one in outs[1:]]
+        writer.let(ir.If(rise, inner.block(*self.sort(inner)), nothing.block(_FALSE, *empty)), *outs)
+        return outs
+
+    def sort(self, writer: Writer) -> tuple[Operand, Var, Var]:
+        self.cells = _Cells(writer, self.upper, self.rounds)
+        least = writer.prim("mul", self.rounds, index_const(16), type_=PYINT)
         self.size = writer.prim("maximum", least, index_const(BLOCK), type_=PYINT)
         more = writer.prim("add", self.length, writer.prim("sub", self.size, ONE, type_=PYINT), type_=PYINT)
         self.blocks = writer.prim("floordiv", more, self.size, type_=PYINT)
-        self.counts = writer.map1((self.blocks, rounds), lambda inner, b, r: ZERO, title="counts")
+        self.counts = writer.map1((self.blocks, self.rounds), lambda inner, b, r: ZERO, title="counts")
         self.first = writer.alloc("int32", self.length, title="first")
-        self.starts = writer.alloc("int64", writer.prim("add", rounds, ONE, type_=PYINT), title="starts")
-
-    def write(self) -> tuple[Operand, Var, Var]:
-        """Whether bounds rise and lists are short, where the list of each round starts, and the lists."""
-        writer = self.writer
-        (rise,) = writer.reduce((), (self.last,), self.rises, "and", (_TRUE,))
+        self.starts = writer.alloc("int64", writer.prim("add", self.rounds, ONE, type_=PYINT), title="starts")
         (few,) = writer.map((self.blocks,), self.count, title="few")
         (short,) = writer.reduce((), (self.blocks,), lambda inner, b: inner.load(few, b), "and", (_TRUE,))
-        good = writer.prim("and", rise, short, type_=PYBOOL)
         total = _counting(writer, ZERO, self.rounds, self.place)
         writer.store(self.starts, (self.rounds,), total)
         positions = writer.alloc("int32", total, title="positions")
         filling = Writer(writer.pos)
         filling.map((self.blocks,), lambda inner, b: self.fill(inner, b, positions))
-        writer.let(ir.If(good, filling.block(), Block(())))
-        return good, self.starts, positions
+        writer.let(ir.If(short, filling.block(), Block(())))
+        return short, self.starts, positions
 
     def bounds(self, inner: Writer, number: Var) -> tuple[Operand, Operand]:
         known = {self.loop.index: self.loop.index_of(inner, number)}
