@@ -11,7 +11,7 @@ parts one after the other take 1.02 to 1.04 times as long as the whole if they a
 they are ranges of columns (OpenBLAS packs the left factor anew for each, its kernels leave remainders). The parts do
 not depend on how many threads a call may use, so neither does the result, in which BLAS adds up differently near the
 edges of what it is given. Products with fewer than `LEAST_WORK` multiplications are one part, and called directly: no
-BLAS wakes its threads for them.
+BLAS wakes its threads for them. Products inside of regions are not cut.
 
 Platforms on which we have no threads leave the sharing to BLAS.
 """
@@ -114,6 +114,11 @@ def _share(scope: Scope, routines: Routines, name: str, extent: str, work: str, 
     f = scope.f
     if not _shares(routines):
         limited = routines.limit(f, _threads(f))
+        part(scope, "0", extent)
+        routines.unlimit(f, limited)
+        return
+    if scope.parent is not None:  # in a region, whose threads are busy
+        limited = routines.limit(f, f.select(f.binary("icmp slt", "i64", work, str(LEAST_WORK[name])), "i32", "0", "1"))
         part(scope, "0", extent)
         routines.unlimit(f, limited)
         return

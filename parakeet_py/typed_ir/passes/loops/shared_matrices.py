@@ -16,7 +16,8 @@ makes it legal: where they will fail, and where the matrix is small, both produc
 single products are, by rows along the matrix and by columns across it, the second one would find its part of a block
 in the caches of other CPUs.
 
-*Sums* across the rows are added up block by block, then part by part. NumPy leaves their order to BLAS.
+*Sums* across the rows are added up block by block, then part by part (by a product with ones). NumPy leaves their
+order to BLAS.
 """
 
 from __future__ import annotations
@@ -182,13 +183,13 @@ def _all_blocks(writer: Writer, pair: _Pair, rows: Operand, columns: Operand, st
     share = writer.prim("floordiv", above, writer.prim("mul", parts, index_const(ROWS)))
     share = writer.prim("mul", share, index_const(ROWS))
     across = [product for product in both if not product.along]
-    sums = {one.op.out: writer.alloc(dtype_of(one.op.out), parts, columns, title="sums") for one in across}
+    sums: dict[Var, Var] = {}
+    for product in across:
+        dtype = dtype_of(product.op.out)
+        sums[product.op.out] = _filled(writer, dtype, 0, parts, columns)
     body = Writer(writer.pos)
     first = body.prim("minimum", body.prim("mul", part, share), rows)
     last = body.prim("minimum", body.prim("add", first, share), rows)
-    for product in across:
-        into, zero = sums[product.op.out], _zero(dtype_of(product.op.out))
-        body.map((columns,), lambda inner, j, into=into, zero=zero: inner.store(into, (part, j), zero))
     start, block = Var("i", PYINT), Writer(writer.pos)
     length = block.prim("minimum", block.prim("sub", last, start, type_=PYINT), step, type_=PYINT)
     matrix = block.view(pair.first.matrix, (start, ZERO), (_axis(0, length), _axis(1, columns)), "C")
@@ -197,17 +198,14 @@ def _all_blocks(writer: Writer, pair: _Pair, rows: Operand, columns: Operand, st
     body.let(ir.For(start, first, last, step, (), (), block.block()))
     writer.let(ir.Map((parts,), (part,), body.block()))
     for product in across:
-        zero = _zero(dtype_of(product.op.out))
-        writer.map((columns,), lambda inner, j, out=product.op.out, zero=zero: inner.store(out, (j,), zero))
-    number, totals = Var("part", PYINT), Writer(writer.pos)
-    for product in across:
-        out = product.op.out
-        totals.map((columns,), lambda inner, j, out=out: _add(inner, out, (j,), sums[out], (number, j)))
-    writer.let(ir.For(number, ZERO, parts, ONE, (), (), totals.block()))
+        ones = _filled(writer, dtype_of(product.op.out), 1, parts)
+        writer.let(ir.Matmul(product.op.out, ones, sums[product.op.out]))
 
 
-def _add(inner: Writer, to: Var, place: Sequence[Operand], array: Var, from_: Sequence[Operand]) -> None:
-    inner.store(to, place, inner.prim("add", inner.load(to, *place), inner.load(array, *from_)))
+def _filled(writer: Writer, dtype: str, value: int, *extents: Operand) -> Var:
+    """An array full of zeros or ones."""
+    number = Const(complex(value) if is_complex(dtype) else float(value), Scalar(dtype))
+    return writer.map1(extents, lambda inner, *indices: number, "sums")
 
 
 def _one_block(
@@ -227,12 +225,11 @@ def _one_block(
     own = body.alloc(dtype_of(op.out), columns, title="own")
     body.let(ir.Matmul(own, some, matrix))
 
-    body.map((columns,), lambda inner, j: _add(inner, sums, (part, j), own, (j,)))
+    def add(inner: Writer, j: Var) -> None:
+        inner.store(sums, (part, j), inner.prim("add", inner.load(sums, part, j), inner.load(own, j)))
+
+    body.map((columns,), add)
 
 
 def _axis(source: int, extent: Operand) -> ir.ViewAxis:
     return ir.ViewAxis(source, extent, ONE)
-
-
-def _zero(dtype: str) -> Const:
-    return Const(0j if is_complex(dtype) else 0.0, Scalar(dtype))
