@@ -6,7 +6,6 @@ import functools
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
 
 from dask._task_spec import TaskRef
 
@@ -60,14 +59,15 @@ class BlockTasks:
         self.roots = list({id(array.root): array.root for _, array in (*run.reads, *run.writes)}.values())
         self.snapshots = [stores.snapshot(root) for root in self.roots]
         self.kernel, self.kernel_key = run.call.kernel(function, self._apart(), self._extents(free))
-        self.layouts = self._layouts()
+        cut = self._cut_alike()
+        self.layouts = run.call.layouts.setdefault(cut, {})
         self.one_chunk = [
             chunk_windows(
                 run,
                 snapshot,
                 id(snapshot.root) in stores.roots,
                 self.kernel.together,
-                self.layouts.setdefault(("one chunk", number), {}),
+                run.call.layouts.setdefault(f"{number} {cut}", {}),
             )
             for number, snapshot in enumerate(self.snapshots)
         ]
@@ -288,8 +288,9 @@ class BlockTasks:
         window = next((number for number, root in enumerate(self.roots) if root is value.root), -1)
         return ViewSlot(window, value.starts, value.axes, value.shape, value.root.itemsize)
 
-    def _layouts(self) -> dict[Any, Any]:
-        """What is known of this region's windows, from when it ran before on arrays of the same extents and chunks."""
+    def _cut_alike(self) -> str:
+        """What is the same when the region runs again on arrays of the same extents and chunks, for which what is known
+        of its windows holds."""
         run = self.run
         numbers = {id(root): number for number, root in enumerate(self.roots)}
         views = [
@@ -302,8 +303,7 @@ class BlockTasks:
             for root, snapshot in zip(self.roots, self.snapshots, strict=True)
         ]
         stored = [[*map(tuple, root.bounds)] for root in self.roots]
-        what = repr((id(run.region), self.kernel.together, run.private, run.axes, views, known, grids, stored))
-        return self.call.layouts.setdefault(what, {})
+        return repr((id(run.region), self.kernel.together, run.private, run.axes, views, known, grids, stored))
 
     def _window(self, inputs: TaskInputs, number: int, place: Block, target: Box | None = None) -> WindowSpec:
         """The window of a root; `target`: what of a root that is stored into is made, if that is no chunk."""
