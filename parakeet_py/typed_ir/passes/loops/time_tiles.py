@@ -25,8 +25,9 @@ further inside. Longest paths through these differences give how far each sweep'
 Each point is computed by the same expression from the same numbers as before, so no bit changes. Nothing in the loop
 may fail, but for checks of what is known before it, which are tested there; arrays that change have one name each. It
 is done where the arrays are larger than the cache, and where tiles are wide enough for two rounds. Lines of numbers
-have tiles for the first cache: hundreds of rounds, whose sweeps alone would be too short for threads to share. Devices
-run each sweep as a kernel.
+have tiles for the first cache: hundreds of rounds, whose sweeps alone would be too short for threads to share. Where
+the second cache has the whole lines, one thread would take a tenth longer than by whole sweeps: it is done if there are
+several. Devices run each sweep as a kernel.
 """
 
 from __future__ import annotations
@@ -216,8 +217,14 @@ def _where_it_pays(let: Let, op: ir.For, sweeps: Sequence[_Sweep], checks: Seque
     paying = writer.prim("not", on_device, type_=PYBOOL)
     for condition in checks:
         paying = writer.prim("and", paying, condition, type_=PYBOOL)
+    total = calculate("mul", size, rows)
+    worthwhile = writer.prim("ge", total, index_const(INNER * LARGER), type_=PYBOOL)
+    if product_parts() > 1:
+        many = writer.prim("ge", rounds, index_const(FIRST_ROUNDS), type_=PYBOOL)
+        worthwhile = writer.prim("or", worthwhile, many, type_=PYBOOL)
+    paying = writer.prim("and", paying, worthwhile, type_=PYBOOL)
     for one, other in (
-        (calculate("mul", size, rows), calculate("mul", budget, index_const(LARGER))),
+        (total, calculate("mul", budget, index_const(LARGER))),
         (width, index_const(fewest)),
         (most, index_const(2)),
         (rounds, index_const(2)),
