@@ -3,10 +3,10 @@
 Small work stays on the CPU's threads, and then the plan of a team, its regions and parts have nothing to do but take
 time. What counts is what a call takes, whole, on the CPU in native code, with all that the compiler and BLAS make of
 it: that is measured, in the first calls of a kind (arguments of the same types and extents, the same integers). Nothing
-that takes less than `LEAST` is shared. Else a dry run says what a team would take, where the CPU is as fast as has been
-measured; unless that is hopeless, the team is tried, and its devices without the CPU, and the fastest way has all later
-calls of that kind. What has been decided is kept for the function, the size class and the devices, also on the disk
-(`choices`).
+that takes less than `LEAST` is shared, and no device has what takes less than `ALONE`. Else a dry run says what a team
+would take, where the CPU is as fast as has been measured; unless that is hopeless, the team is tried, and its devices
+without the CPU, and the fastest way has all later calls of that kind. What has been decided is kept for the function,
+the size class and the devices, also on the disk (`choices`).
 
 Equal calls give the same bits: where parts are summed on their own, all ways are tried within the first call, whose
 result is that of the way that is chosen. Calls that store into arguments can't be done twice: they take turns in the
@@ -40,6 +40,7 @@ ENOUGH = 100  # regions that are rehearsed: in loops of many steps, the rest is 
 
 
 LEAST = 1e-3  # seconds of native code that are worth sharing
+ALONE = 5e-4  # seconds that devices may save alone: what they need of the host is not much less
 TURNS = 3  # calls that are measured, each way, the first of which compiles
 CLOSE_TURNS = 8  # of calls whose ways take times within a factor of CLEAR: a machine that does other things misleads
 CLEAR = 2.0
@@ -170,15 +171,20 @@ class _Trial:
 
     def _next(self) -> int:
         """The way to measure next: one after the other at first, in turns where they are close."""
-        runs = self.choice.runs
-        few = (way for way in (NATIVE, SHARED, DEVICES) if runs[way] < TURNS)
-        return next(few, min(range(3), key=runs.__getitem__))
+        runs, ways = self.choice.runs, (NATIVE, *self._others())
+        few = (way for way in ways if runs[way] < TURNS)
+        return next(few, min(ways, key=runs.__getitem__))
+
+    def _others(self) -> tuple[int, ...]:
+        """The ways besides native code that may be taken."""
+        return (DEVICES,) if self.choice.seconds[NATIVE] < LEAST else (SHARED, DEVICES)
 
     def _is_measured(self) -> bool:
         """Whether all ways have been measured often enough to choose one."""
-        native, *others = self.choice.seconds
-        close = native / CLEAR < min(others) < native * CLEAR
-        return min(self.choice.runs) >= (CLOSE_TURNS if close else TURNS)
+        choice, others = self.choice, self._others()
+        native = choice.seconds[NATIVE]
+        close = native / CLEAR < min(choice.seconds[way] for way in others) < native * CLEAR
+        return min(choice.runs[way] for way in (NATIVE, *others)) >= (CLOSE_TURNS if close else TURNS)
 
     @hidden
     def _timed(self, way: int) -> Any:
@@ -193,22 +199,24 @@ class _Trial:
         """The way to take, if that is known now."""
         choice, plan = self.choice, self.plan
         native = choice.seconds[NATIVE]
-        if native < LEAST:
+        if native < ALONE:
             choice.way, choice.small = NATIVE, True  # which is found out soon enough the next time
         elif choice.runs == [TURNS, 0, 0]:
             plan.cpu_factor = 1.0
             alone = foreseen(plan, Team((), True), self.leaves)
             if alone:  # else elements decide what is done
                 plan.cpu_factor = choice.factor = alone / native
-                if foreseen(plan, self.team, self.leaves) > HOPELESS * native:
+                team = self.team if SHARED in self._others() else replace(self.team, only=self.team.members[1:])
+                if foreseen(plan, team, self.leaves) > HOPELESS * native:
                     self._keep(NATIVE)
         elif self._is_measured():
-            best = min((SHARED, DEVICES), key=choice.seconds.__getitem__)
+            best = min(self._others(), key=choice.seconds.__getitem__)
             self._keep(best if choice.seconds[best] < BETTER * native else NATIVE)
         return choice.way
 
     def _keep(self, way: int) -> None:
         self.choice.way = way
+        self.choice.small = way == NATIVE and self.choice.seconds[NATIVE] < LEAST
         choices.keep(self.plan.identity, _sizes(self.args), self.team.name, way, self.choice.factor)
 
 

@@ -110,8 +110,12 @@ def test_calls_that_set_attributes_are_made_once() -> None:
 
 
 def test_what_is_quick_is_never_shared() -> None:
-    calls = Calls(doubled, {NATIVE: 0.9 * cpu_only_calls.LEAST, SHARED: 0.0, DEVICES: 0.0})
+    calls = Calls(doubled, {NATIVE: 0.9 * cpu_only_calls.ALONE, SHARED: 0.0, DEVICES: 0.0})
     assert calls(X) == NATIVE and calls.taken == [1, 0, 0] and calls.left.takes((X,), calls.team)
+    for best in (NATIVE, DEVICES):  # what takes a little longer, devices may have, but not parts of it
+        calls = Calls(doubled, {NATIVE: 0.9 * cpu_only_calls.LEAST, SHARED: 0.0, DEVICES: 1e-4 if best else 1.0})
+        assert calls(X) == best and calls.taken[SHARED] == 0 and calls.taken[DEVICES]
+        assert calls.left.are_small((X,), calls.team) == (best == NATIVE)
 
 
 def test_entry_stubs_take_small_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +130,7 @@ def test_entry_stubs_take_small_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     def scaled(x: Any, k: Any, other: Any = None) -> Any:
         return x[:, :7].sum() * k
 
-    monkeypatch.setattr(cpu_only_calls, "LEAST", 1e9)
+    monkeypatch.setattr(cpu_only_calls, "ALONE", 1e9)
     monkeypatch.setattr(Dispatcher, "enter", enter)
     function, x = accelerate(scaled), np.ones((20, 30))
 
