@@ -164,7 +164,8 @@ class Residents:
                             here.dtype = value.dtype
                         if value.shape != here.shape:
                             here.shape = value.shape
-                        here.flags.writeable &= value._layout.writeable
+                        if not value._layout.writeable:
+                            here.flags.writeable = False
                     return here
                 if id(value) not in self.made:
                     assert isinstance(value, DeviceArray)
