@@ -128,3 +128,14 @@ def from_another_number(x, y, start):
 def results_of_too_few_rounds(x, y, sums, rounds):
     for i in range(rounds):
         sums[i] = y[(x >= i / rounds) & (x < (i + 1) / rounds)].sum()
+
+
+@program([(LABELS, _whole(), 50), (LABELS.astype(float), _whole(), 50)])
+def equal_and_within_bounds(labels, values, groups):
+    """Tests for equality beside one that is a bound."""
+    above, below, both = np.zeros(groups), np.zeros(groups), np.zeros(groups)
+    for i in range(groups):
+        above[i] = values[(labels > i - 3) & (labels == i)].sum()
+        below[i] = values[(labels == i) & (labels < i + 3)].sum()
+        both[i] = values[(labels <= i) & (labels == 2 * i) & (labels == i)].sum()
+    return above, below, both

@@ -1,5 +1,7 @@
 """Dicts that are arguments: parameters of models, settings, states; read, gone through and changed."""
 
+from collections import namedtuple
+
 import numpy as np
 
 from tests.arrays import arr
@@ -256,6 +258,30 @@ def _weighed(a=1, b=2):
 
 @program([lambda: ({"a": 1}, ([1], 1)), lambda: ({"a": 1}, ([1], 1, 2))], opaque=None, fell_back=None)
 def pairs_without_a_hash_among_items(d, pair):
+    try:
+        return pair in d.items()
+    except TypeError as error:
+        return str(error)
+
+
+_Pair = namedtuple("_Pair", "first second")
+
+
+@program(
+    [lambda: ({}, _Pair([1], 1)), lambda: ({1: 2}, _Pair(1, 2)), lambda: ({}, _Pair(1, 2))], opaque=None, fell_back=None
+)
+def named_pairs_among_items(d, pair):
+    try:
+        return pair in d.items()
+    except TypeError as error:
+        return str(error)
+
+
+@program(
+    [lambda: ({}, [1], True), lambda: ({1: 2}, [1], False), lambda: ({1: 2}, [1], True)], opaque=None, fell_back=None
+)
+def one_of_two_pairs_among_items(d, key, listed):
+    pair = (key, 2) if listed else (1, 2)
     try:
         return pair in d.items()
     except TypeError as error:

@@ -210,11 +210,12 @@ def _selection(let: Let, op: ir.Compress, loop: _Loop, statements: Sequence[Let]
             if isinstance(value.type, Scalar) and value.type.dtype.startswith("complex"):
                 continue
             elements[value] = element
-            if name in ("gt", "ge", "eq") and value not in lower:
-                lower[value] = _Bound("ge" if name == "eq" else name, end)
-                used[value] = used.get(value, 0) + (name != "eq")
-            if name in ("lt", "le", "eq") and value not in upper:
-                upper[value] = _Bound("le" if name == "eq" else name, end)
+            if name == "eq":  # both bounds, instead of what others have been found
+                lower[value], upper[value], used[value] = _Bound("ge", end), _Bound("le", end), 1
+                continue
+            side = lower if name in ("gt", "ge") else upper
+            if value not in side:
+                side[value] = _Bound(name, end)
                 used[value] = used.get(value, 0) + 1
     for value in lower:
         if value in upper:

@@ -14,6 +14,7 @@ import numpy as np
 from parakeet_py.base.types import PYBOOL, PYINT, is_complex, is_float
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import ZERO
+from parakeet_py.typed_ir.specialize.compile_time_values import known_object
 from parakeet_py.typed_ir.specialize.containers import dict_items, hash_maps, strings
 from parakeet_py.typed_ir.specialize.forms import array_of, is_list
 from parakeet_py.typed_ir.specialize.instances import instances
@@ -156,6 +157,11 @@ def _key_of_pair(s: Context, item: Value, container: Value) -> tuple[Value, ...]
     match dict_items.view(s, container), item:
         case (_, _, "items"), TupleV((key, _), "tuple"):
             return (key,)
+        case (_, _, "items"), VariantV(_, options):
+            return tuple([key for option in options for key in _key_of_pair(s, option, container)])
+        case (_, _, "items"), ObjectV():
+            known = known_object(s, item)
+            return () if known is not None and not issubclass(known[0], tuple) else (item,)
     return ()
 
 
