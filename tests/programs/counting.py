@@ -104,6 +104,25 @@ def weighted_histogram(x, bins, weights):
     return np.histogram(x, bins, weights=weights)[0] / np.histogram(x, bins)[0]
 
 
+_FAR = np.array([-50.0, -1.0, 0.0, 0.5, 50.0])
+_NOT_FINITE = np.array([1.0, np.inf, 2.0, np.nan, 1.0, 3.0])
+
+
+@program(
+    [
+        large(arr("f8", 140_000), 3, arr("f4", 140_000, seed=1)),
+        *((arr("f8", 6), bins, weights) for bins in (3, _FAR) for weights in (_NOT_FINITE, arr("bool", 6))),
+        *((arr("f8", 6), bins, arr("u1", 6)) for bins in (3, _FAR)),
+    ],
+    opaque=None,
+)
+def weights_of_many_kinds(x, bins, weights):
+    try:
+        return np.histogram(x, bins, weights=weights)[0]
+    except TypeError:
+        return None
+
+
 @program([(arr("u1", 9), 16), (arr("i4", 7, values="positive"), 10), large(arr("u1", 100_000), 16)])
 def histogram_by_loop(x, bins):
     counts = np.zeros(bins, np.int64)

@@ -157,6 +157,23 @@ def raveled(a, weights):
     return ravel(a), weights
 
 
+def sums_of(places, values, count, kind="float64", chunk=0):
+    """What falls into each bin; there is one more for what falls into none."""
+    sums = np.zeros(count + 1, kind)
+    scatter(sums, places, values, add, chunk)
+    return copy(sums[:count])
+
+
+def checked_weights(weights):
+    """Weights between given edges, as float64. NumPy takes differences of sums of all that is below an edge."""
+    kind = dtype_of(weights).kind
+    if kind == "b":
+        hand_back("np.histogram of bools as weights between given edges")
+    if kind == "f":
+        check(np.all(np.isfinite(weights)), "Deoptimize", "np.histogram of weights that are not finite")
+    return converted(weights, "float64")
+
+
 @implements(np.histogram)
 def histogram(a, bins=10, range=None, density=None, weights=None):
     if dtype_of(as_array(a)).kind in "bc":
@@ -169,13 +186,17 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     else:
         edges, places = even_bins(a, bins if isinstance(bins, str) else int(bins), range)
     count = edges.shape[0] - 1
-    sums = np.zeros(count + 1, "int64" if weights is None else "float64")
     if weights is None:
-        scatter(sums, places, constant(1, "int64"), add)
+        counted = sums_of(places, constant(1, "int64"), count, "int64")
+    elif is_array(bins):
+        counted = cast(sums_of(places, checked_weights(weights), count), dtype_of(weights))
+    elif dtype_of(weights) == np.float64:
+        counted = sums_of(places, weights, count, "float64", CHUNK)
     else:
-        scatter(sums, places, converted(weights, "float64"), add, 0 if is_array(bins) else CHUNK)
-    kind = np.dtype("int64") if weights is None else dtype_of(weights)
-    counted = copy(sums[:count]) if dtype_of(sums) == kind else cast(sums[:count], kind)
+        counted = np.zeros(count, dtype_of(weights))
+        for start in range(0, a.shape[0], CHUNK):  # whose sums are of the dtype of the weights, as are the sums of them
+            some = converted(weights[start : start + CHUNK], "float64")
+            counted += cast(sums_of(places[start : start + CHUNK], some, count), dtype_of(weights))
     if density:
         return counted / cast(np.diff(edges), "float64") / counted.sum(), edges
     return counted, edges
