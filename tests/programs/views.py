@@ -722,3 +722,16 @@ def parts_that_python_gives(a):
     parts = np.unstack(own)
     own[0] = 5
     return parts[0] * 2, len(parts)
+
+
+@program([(arr("f8", 5),), (arr("i4", 1),), (arr("f8", 0),)])
+def new_arrays_stored_to_beside_their_views(x):
+    first = np.empty(len(x))
+    first[:] = x
+    backwards = first[::-1]
+    first += 1
+    second = np.zeros(len(x))
+    second[:] = x * 2
+    every_other = second[::2]
+    second[:] = x
+    return first, backwards, second, every_other

@@ -103,6 +103,8 @@ class _Renamer(Rewriter):
             out = Var(array.name, Array(array.type.dtype, array.type.rank, "C"))
             outs.append(out)
             self.replacement[array] = out
+            if array in self.shared:
+                self.shared.add(out)
             for old in [key for key, value in self.replacement.items() if value is array]:
                 self.replacement[old] = out
         body = Block(statements, (*op.body.results, *values))
