@@ -164,6 +164,15 @@ def sums_of(places, values, count, kind="float64", chunk=0):
     return copy(sums[:count])
 
 
+def sums_of_chunks(places, weights, count):
+    """Sums of weights, of which those of each chunk are rounded to their dtype, as are the sums of them."""
+    sums = np.zeros(count, dtype_of(weights))
+    for start in range(0, places.shape[0], CHUNK):
+        some = converted(weights[start : start + CHUNK], "float64")
+        sums += cast(sums_of(places[start : start + CHUNK], some, count), dtype_of(weights))
+    return sums
+
+
 def checked_weights(weights):
     """Weights between given edges, as float64. NumPy takes differences of sums of all that is below an edge."""
     kind = dtype_of(weights).kind
@@ -193,10 +202,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     elif dtype_of(weights) == np.float64:
         counted = sums_of(places, weights, count, "float64", CHUNK)
     else:
-        counted = np.zeros(count, dtype_of(weights))
-        for start in range(0, a.shape[0], CHUNK):  # whose sums are of the dtype of the weights, as are the sums of them
-            some = converted(weights[start : start + CHUNK], "float64")
-            counted += cast(sums_of(places[start : start + CHUNK], some, count), dtype_of(weights))
+        counted = sums_of_chunks(places, weights, count)
     if density:
         return counted / cast(np.diff(edges), "float64") / counted.sum(), edges
     return counted, edges
