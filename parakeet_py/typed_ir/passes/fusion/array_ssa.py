@@ -5,8 +5,8 @@
 
 `out = np.empty(n); out[:] = ...` and `t += c` on a temporary then fuse like any other `Map`, and a fill that is wholly
 overwritten is dead. It is done where the array was made in the same block as the storing `Map`, no other descriptor of
-its memory exists (or the `Map` is the first that uses it), the `Map` covers it point by point, and reads of it in the
-`Map` are of the same point.
+its memory exists (or none has been made so far: until then, only its elements have been used), the `Map` covers it
+point by point, and reads of it in the `Map` are of the same point.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from parakeet_py.base.types import Array
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Block, Function, Let, Op, Operand, Var
 from parakeet_py.typed_ir.passes.analysis.alias import Aliases
-from parakeet_py.typed_ir.rewrite import Rewriter, free_in_op
+from parakeet_py.typed_ir.rewrite import NOWHERE, Rewriter, free_in_op
 
 
 def stores_to_values(function: Function) -> Function:
@@ -30,13 +30,13 @@ class _Renamer(Rewriter):
         super().__init__()
         self.shared = Aliases(function).shared()
         self.owned: dict[Var, tuple[Operand, ...]] = {}  # arrays made in the current block -> their extents
-        self.unused: set[Var] = set()  # those among them that nothing has used
+        self.unviewed: set[Var] = set()  # those among them of which only elements have been used
 
     def block(self, block: Block) -> Block:
-        outer = self.owned, self.unused
-        self.owned, self.unused = {}, set()
+        outer = self.owned, self.unviewed
+        self.owned, self.unviewed = {}, set()
         new = super().block(block)
-        self.owned, self.unused = outer
+        self.owned, self.unviewed = outer
         return new
 
     def statement(self, let: Let) -> Sequence[Let] | None:
@@ -46,12 +46,12 @@ class _Renamer(Rewriter):
         if targets:
             made = self.yielding(made, targets)
             new = (made,)
-        if self.unused:
-            self.unused.difference_update(free_in_op(let.op))
+        if self.unviewed:
+            self.unviewed.difference_update(_as_wholes(made.op))
         extents = _extents(made.op)
         if extents is not None:
             if isinstance(made.op, ir.Alloc):
-                self.unused.update(made.outs)
+                self.unviewed.update(made.outs)
             for out in made.outs:
                 if isinstance(out.type, Array) and out.type.layout == "C":
                     self.owned[out] = extents
@@ -68,7 +68,7 @@ class _Renamer(Rewriter):
                 isinstance(store, ir.Store)
                 and store.indices == op.indices
                 and self.owned.get(store.array) == op.extents
-                and (store.array not in self.shared or store.array in self.unused)
+                and (store.array not in self.shared or store.array in self.unviewed)
                 and self.only_here(op, position, store.array)
             ):
                 found.append((store.array, inner))
@@ -105,10 +105,28 @@ class _Renamer(Rewriter):
             self.replacement[array] = out
             if array in self.shared:
                 self.shared.add(out)
+            if array in self.unviewed:
+                self.unviewed.add(out)
             for old in [key for key, value in self.replacement.items() if value is array]:
                 self.replacement[old] = out
         body = Block(statements, (*op.body.results, *values))
         return Let(tuple(outs), ir.Map(op.extents, op.indices, body), let.pos)
+
+
+def _as_wholes(op: Op) -> set[Var]:
+    """The variables that an operator uses other than by their elements and extents."""
+    found: set[Var] = set()
+    statements = [Let((), op, NOWHERE)]
+    while statements:
+        one = statements.pop().op
+        operands = set(ir.operands_of(one))
+        if isinstance(one, ir.Load | ir.Store | ir.Dim):
+            operands.discard(one.array)
+        found.update(operand for operand in operands if isinstance(operand, Var))
+        for block in ir.blocks_of(one):
+            found.update(result for result in block.results if isinstance(result, Var))
+            statements += block.statements
+    return found
 
 
 def _extents(op: Op) -> tuple[Operand, ...] | None:
