@@ -46,7 +46,7 @@ def _packed(let: Let, op: Reduce) -> Sequence[Let] | None:
     (extent,), (index,) = op.reduced_extents, op.reduced_indices
     inside = {*bound_in(op.body), *binders_of(op)}
     loads = [one.op for one in op.body.statements if isinstance(one.op, Load) and _is_column(one.op, index, inside)]
-    if not loads:
+    if not loads or any(isinstance(one.op, ir.Check) for one in ir.walk(op.body)):  # which may be of the places read
         return None
     columns = list(dict.fromkeys(loads))
     w = Writer(let.pos)

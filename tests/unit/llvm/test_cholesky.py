@@ -15,7 +15,7 @@ def factor(a: Any) -> Any:
 
 
 def positive(n: int) -> Any:
-    """A symmetric matrix whose upper triangle nobody is to read."""
+    """A symmetric matrix whose upper triangle is not to be read."""
     a = np.random.default_rng(n).standard_normal((n, n))
     return np.tril(a @ a.T + n * np.eye(n)) + np.triu(np.full((n, n), np.nan), 1)
 
