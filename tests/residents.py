@@ -9,6 +9,7 @@ argument become views of that set.
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from typing import Any
 from unittest import mock
 
@@ -23,6 +24,7 @@ from parakeet_py.hybrid.residency.blocks import layout_of
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from tests.backends import accelerated
 from tests.corpus import Case, Outcome, Program, outcome
+from tests.late_devices import late_devices
 
 PLACES = ("emulated", "emulated*2", "emulated*3", "cpu,emulated")
 KINDS = ("ours", "theirs")
@@ -232,26 +234,26 @@ def _start(array: np.ndarray[Any, Any]) -> int:
     return place
 
 
-def run_with_residents(program: Program, case: Case, kind: str, devices: str) -> Outcome:
+def run_with_residents(program: Program, case: Case, kind: str, devices: str, late: bool = False) -> Outcome:
     """What a call does with the arrays of a case on devices; on one device with arrays of ours, what it does from its
-    schedule."""
-    return call_with_residents(accelerated(program.function), case, kind, devices)
+    schedule. `late`: nothing is checked, and nothing done before a thread waits for it."""
+    return call_with_residents(accelerated(program.function), case, kind, devices, late)
 
 
-def call_with_residents(function: Any, case: Case, kind: str, devices: str) -> Outcome:
+def call_with_residents(function: Any, case: Case, kind: str, devices: str, late: bool = False) -> Outcome:
     """The same of any callable: not of a program's own only."""
     again = kind == "ours" and devices == "emulated"
-    with mock.patch.object(recorded_calls, "AFTER", 0):
+    with late_devices() if late else nullcontext(), mock.patch.object(recorded_calls, "AFTER", 0):
         for _ in range(again):
-            _call_with_residents(function, case, kind, devices)
-        return _call_with_residents(function, case, kind, devices)
+            _call_with_residents(function, case, kind, devices, not late)
+        return _call_with_residents(function, case, kind, devices, not late)
 
 
-def _call_with_residents(function: Any, case: Case, kind: str, devices: str) -> Outcome:
+def _call_with_residents(function: Any, case: Case, kind: str, devices: str, check: bool) -> Outcome:
     args, kwargs = case.make()
     here, named_here = case.make()
     residents = Residents(kind)
-    with options(devices=devices, split=0.5 if "cpu" in devices else None, check=True):
+    with options(devices=devices, split=0.5 if "cpu" in devices else None, check=check):
         given = tuple(residents.put(one, other) for one, other in zip(args, here, strict=True))
         named = {name: residents.put(value, named_here[name]) for name, value in kwargs.items()}
         found = outcome(function, given, named)

@@ -1,7 +1,8 @@
 """Programs of the corpus with every array among their arguments on devices: a sample that a fixed seed draws.
 
 `PARAKEET_TEST_RESIDENTS=all` runs every case of every program, with arrays of ours and of another library, on one
-device and on teams; `=one` each case once, of a kind and at a place that are drawn.
+device and on teams; `=one` each case once, of a kind and at a place that are drawn. Half of these are devices that do
+nothing before a thread waits for it (`late_devices`), `=late` has all cases on them.
 """
 
 from __future__ import annotations
@@ -47,14 +48,16 @@ def _runs() -> Iterator[object]:
             for kind, place in chosen:
                 if kind == "theirs" and program.name in NOT_THEIRS:
                     continue
-                yield pytest.param(program, case, kind, place, id=f"{program.name}-{number}-{kind}-{place}")
+                late = wanted == "late" or (wanted != "all" and drawn // ONE_OF // len(ways) % 2 == 1)
+                name = f"{program.name}-{number}-{kind}-{place}{'-late' if late else ''}"
+                yield pytest.param(program, case, kind, place, late, id=name)
 
 
-@pytest.mark.parametrize(("program", "case", "kind", "place"), list(_runs()))
-def test_program_with_residents(program: Program, case: Case, kind: str, place: str) -> None:
+@pytest.mark.parametrize(("program", "case", "kind", "place", "late"), list(_runs()))
+def test_program_with_residents(program: Program, case: Case, kind: str, place: str, late: bool) -> None:
     args, kwargs = case.make()
     expected = outcome(program.function, args, kwargs)
-    actual = run_with_residents(program, case, kind, place)
+    actual = run_with_residents(program, case, kind, place, late)
     if can_nothing(actual, kind):
         return
     sums = max(program.sums, program.regrouped)
