@@ -63,6 +63,8 @@ class Foreign:
         """As arrays of CuPy do: NumPy would take one of unknown class for a number."""
         raise TypeError("a 'Foreign' array does not come to the host by itself")
 
+    __hash__ = None  # type: ignore[assignment]
+
 
 class Memory:
     """The memory of an array that owns its elements, on a device or a team; `here` is the equal one of the second set.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.util
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,13 @@ def one_kernel(a: Any) -> Any:
 
 def two_arrays(a: Any, b: Any, x: Any) -> Any:
     return a * x + b
+
+
+def five_kernels(a: Any, b: Any) -> Any:
+    """Of extents that are others each time: two sums and the maps between them."""
+    m = a.mean()
+    c = (a - m) * b
+    return np.sqrt(c * c / c.size).max(), c[1:] - b[:-1]
 
 
 def in_place(x: Any, y: Any, times: Any) -> None:
@@ -113,6 +121,13 @@ def by_jax() -> Work | None:
     return lambda: function(array)
 
 
+def changing(work: Any, count: int, calls: int = CALLS * (ROUNDS + 1)) -> Work:
+    """Calls on arrays whose extents differ from call to call, of so many calls."""
+    extents = range(N // 8, N // 8 + 8 * calls, 8)
+    given = itertools.cycle([[asdevice(np.ones(extent)) for _ in range(count)] for extent in extents])
+    return lambda: work(*next(given))
+
+
 def main() -> None:
     driver.load(devices=8, memory=1 << 34, capability=(9, 0), at_once=True)
     print("host time in microseconds of CPU, driver stand-in that returns at once (measured here, no GPU)")
@@ -127,6 +142,8 @@ def main() -> None:
         kept: dict[str, Any] = {}
         ways["a call of one kernel"] = lambda: kept.update(r=one(a)), CALLS
         ways["a call of two arrays and a number"] = lambda: kept.update(s=two(a, b, 2.0)), CALLS
+        ways["a call of one kernel, of another extent each time"] = changing(one, 1), CALLS
+        ways["a call of five kernels, of other extents each time"] = changing(accelerate(five_kernels), 2), CALLS
         ways[f"a loop of {2 * steps} kernels, each kernel"] = lambda: loop(x, y, steps), 1
         until = accelerate(until_small)
         ways["a loop whose end an element decides, each round: four kernels and a wait"] = (
@@ -147,8 +164,13 @@ def main() -> None:
             both = accelerate(in_place)
             alone = least({"": (lambda u=u, v=v, step=step: step(u, v), 20)})  # type: ignore[misc]
             found = least({"": (lambda u=u, v=v, both=both: both(u, v, 1), 20)})  # type: ignore[misc]
+            others = changing(accelerate(relaxed), 2, 160)
+            for _ in range(160):  # brings the arrays; they are not recorded before they have come five times
+                others()
+            other = least({"": (others, 20)})
         print(f"  {f'a region on {count} device(s), halos that are there':48s} {alone['']:9.2f}")
         print(f"  {f'two regions on {count} device(s) that exchange halos':48s} {found['']:9.2f}")
+        print(f"  {f'a region on {count} device(s), of other extents each time':48s} {other['']:9.2f}")
     assert not driver.unknown, driver.unknown[:3]
 
 

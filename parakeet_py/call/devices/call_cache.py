@@ -1,9 +1,10 @@
 """Calls like one before, on arrays that a device has.
 
 Which specialization takes such a call, and what its leaf arguments are, follows from a few *facts*: the settings, what
-each argument is (the layout of an array, the type of a number, the value of what is specialized by value), and which
-arrays share memory. The first call with some facts has its signature made, which takes most of the time of a short call
-(`calls`), and what came of it is kept; later ones are executed at once.
+each argument is (the form of an array, the type of a number, the value of what is specialized by value), and which
+arrays share memory. The form of an array without gaps is the same whatever its extents, if none of these is short. The
+first call with some facts has its signature made, which takes most of the time of a short call (`calls`), and what came
+of it is kept; later ones are executed at once.
 
 Calls that hand something back to Python, or that have something to bring from the host, always go the long way.
 """
@@ -19,10 +20,12 @@ import numpy as np
 
 from parakeet_py.base.errors import MissingValue
 from parakeet_py.base.types import DTYPES
+from parakeet_py.call.give_back import kept_arguments
 from parakeet_py.call.load import can_be_static, read_source
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.devices.device_detection import items_of
 from parakeet_py.hybrid.residency.array_interfaces import Interface, interface_of
+from parakeet_py.hybrid.residency.arrays import Layout
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.signature.device_classes import class_lives_elsewhere
 from parakeet_py.signature.specs import ArraySpec, NoneSpec, ScalarSpec, StaticSpec, leaves, static_key
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 MOST = 256  # kinds of calls that are remembered
 ALIGNMENT = 16  # of addresses: kernels ask for no more
+SHORT = 4  # extents that signatures may speak of are no longer
 _BY_TYPE = frozenset((bool, float, complex, NoneType, *(np.dtype(name).type for name in DTYPES)))
 _BY_VALUE = frozenset((str, bool, int, float, complex, NoneType))
 
@@ -56,10 +60,17 @@ class Seen(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of calls with the same facts; `places` says which of the arguments each leaf is."""
+    """What is known of calls with the same facts.
+
+    Attributes
+    ----------
+    places : which of the arguments each leaf is
+    direct : the host part is all that there is to do, see `direct_calls`
+    """
 
     compiled: Compiled
     places: tuple[int, ...]
+    direct: bool
 
 
 class Repeated:
@@ -87,7 +98,9 @@ class Repeated:
         known = self._under(config)
         if len(known) >= MOST:
             known.clear()
-        known[seen.facts] = Known(compiled, tuple(leaf.path[0] for leaf in leaves(compiled.signature)))
+        done = compiled.specialization
+        direct = not (done.opaque_sites or compiled.listed or kept_arguments(compiled) or config.timeline)
+        known[seen.facts] = Known(compiled, tuple(leaf.path[0] for leaf in leaves(compiled.signature)), direct)
 
 
 def repeated_of(dispatcher: Dispatcher) -> Repeated:
@@ -131,7 +144,7 @@ def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: 
     for value in given:
         type_ = type(value)
         if type_ is DeviceArray:
-            facts += (value._layout, value._offset % ALIGNMENT)
+            facts += form_of(value._layout, value._offset)
             places.append((homes.setdefault(value._home, len(homes)), value._offset))
             kind = value if kind is None else kind
         elif type_ in _BY_TYPE or (type_ is int and -(2**63) <= value < 2**63):
@@ -145,7 +158,7 @@ def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: 
             if interface is None or not device.owns(interface.address):
                 return None
             foreign[id(value)] = value, interface
-            facts += (interface.layout, type_, interface.address % ALIGNMENT)
+            facts += (*form_of(interface.layout, interface.address), type_)
             kind = value if kind is None else kind
         else:
             facts.append(id(value))
@@ -154,6 +167,17 @@ def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: 
     if len(homes) < len(places):  # which of them share memory
         facts += places
     return Seen(tuple(facts), given, foreign, kind)
+
+
+def form_of(layout: Layout, place: int) -> tuple[Any, ...]:
+    """What signatures say of an array: of one without gaps, no extents."""
+    dtype, shape, strides, writeable = layout
+    step = dtype.itemsize
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if stride != step or extent <= SHORT:
+            return layout, place % ALIGNMENT
+        step *= extent
+    return dtype, len(shape), writeable, place % ALIGNMENT
 
 
 def _are_apart(foreign: Mapping[int, tuple[Any, Interface]], given: Sequence[Any], device: Machine) -> bool:

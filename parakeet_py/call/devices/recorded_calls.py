@@ -25,7 +25,9 @@ from parakeet_py.base.errors import MissingValue
 from parakeet_py.base.frames import tracing
 from parakeet_py.base.frames.hidden_frames import hidden
 from parakeet_py.base.types import DTYPES, Scalar
+from parakeet_py.call.devices import direct_calls
 from parakeet_py.call.devices.call_cache import is_simple
+from parakeet_py.call.devices.direct_calls import as_result, is_one_array
 from parakeet_py.call.give_back import kept_arguments
 from parakeet_py.call.load import read_source
 from parakeet_py.hybrid.devices.device import DeviceError, DeviceMemoryError
@@ -41,7 +43,7 @@ from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.llvm.runtime.error_state import asks_for_errors, error_state
 from parakeet_py.ptx.kernels.codegen import FAILURE_WORDS, TURN
-from parakeet_py.signature.results import ResultLeaf, assemble
+from parakeet_py.signature.results import assemble
 from parakeet_py.signature.specs import StaticSpec, leaves, static_key
 from parakeet_py.typed_ir.ir import Var
 
@@ -138,13 +140,15 @@ class RecordedCalls:
         self._settings: settings.Config | None = None
         self._found: dict[tuple[Any, ...], list[Recorded]] = {}  # a list for where bytes may be
         self._same: dict[tuple[Any, ...], tuple[list[Recorded], Any]] = {}  # by identities, with what must not go
-        self._seen: dict[tuple[Any, ...], int] = {}
+        self._seen: dict[tuple[Any, ...], list[int]] = {}  # how often
         self._floats: frozenset[int] | None = None  # positions of floats that only kernels see
         self._errors: Any = None  # a state of NumPy's that asks for no exceptions
+        self.alone: tuple[Team, Team] | None = None  # where arrays were of a call on one device, and that device
 
     def forget(self) -> None:
         """No call is known any more; the memory of schedules is given back."""
         self._found, self._same, self._seen, self._floats = {}, {}, {}, None
+        self.alone = None
 
     # ---- what a call is like -----------------------------------------------------------------------------------------
 
@@ -187,16 +191,18 @@ class RecordedCalls:
 
     def _lookup(self, args: Sequence[Any]) -> tuple[_Kind, Sequence[Recorded]] | None:
         """What a call is like, and what may be done then."""
-        kind = self.kind(args, False)
-        if kind is None:
-            return None
-        known = self._same.get(kind.key)
-        if known is not None:
+        kind = self.kind(args, False) if self._same else None
+        known = None if kind is None else self._same.get(kind.key)
+        if kind is not None and known is not None:
             return kind, known[0]
         alike = self.kind(args)
-        found = None if alike is None else self._found.get(alike.key)
-        if found is None:
+        if alike is None:
             return None
+        found = self._found.get(alike.key) if self._found else None
+        if found is None:
+            return alike, ()
+        kind = kind or self.kind(args, False)
+        assert kind is not None
         if len(self._same) >= 4 * MOST:
             self._same = {}
         arrays = [value for value in kind.values if type(value) is DeviceArray]
@@ -212,7 +218,7 @@ class RecordedCalls:
             if current != self._settings:
                 return MISSED
             self._settings = current
-        if not self._found or tracing.is_watched():
+        if not (self._found or self.alone) or tracing.is_watched():
             return MISSED
         state = error_state()
         if state is not self._errors:
@@ -227,7 +233,7 @@ class RecordedCalls:
             if self._are_where(found, kind):
                 break
         else:
-            return MISSED
+            return self._directly(args, kind)
         if self.dispatcher.is_patched() or is_short(found.place):
             return MISSED
         try:
@@ -263,6 +269,27 @@ class RecordedCalls:
             for home, (_, after) in zip(homes, found.valid, strict=True):
                 home.valid = after
         return _result(found, kind, buffers, elements)
+
+    def _times(self, kind: _Kind) -> int:
+        """How often a call of a kind has come, as far as that is known."""
+        if len(self._seen) > 16 * MOST:
+            self._seen.clear()
+        times = self._seen.setdefault(kind.key, [0])
+        times[0] += 1
+        return times[0]
+
+    @hidden
+    def _directly(self, args: Sequence[Any], kind: _Kind) -> Any:
+        """The result of a call on one device that is not recorded; `MISSED` if it goes the long way, as one that is to
+        be recorded has to."""
+        if self.alone is None:
+            return MISSED
+        times = self._times(kind)
+        place, team = self.alone
+        if AFTER < times <= AFTER + 2 * ATTEMPTS or team.alone is None or is_short(team):
+            return MISSED
+        known = direct_calls.known(self.dispatcher, args, team.alone, place)
+        return MISSED if known is None else direct_calls.run(self.dispatcher, *known, tuple(args), team)
 
     def _are_where(self, found: Recorded, kind: _Kind) -> bool:
         """Whether arrays are in the memories that they were in, or can be brought there."""
@@ -312,9 +339,9 @@ class RecordedCalls:
         recorded = self._found.get(kind.key, ())
         if len(recorded) >= ATTEMPTS or any(self._are_where(one, kind) for one in recorded):
             return None
-        if len(self._seen) > 16 * MOST:
-            self._seen.clear()
-        times = self._seen[kind.key] = self._seen.get(kind.key, 0) + 1
+        if team.alone is not None:
+            self.alone = next(value._place for value in kind.values if type(value) is DeviceArray), team
+        times = self._times(kind)
         after = AFTER if isinstance(plan, DevicePlan) else 2 * AFTER  # measured parts change how a team shares
         if times <= after or times > after + 2 * ATTEMPTS:
             return None
@@ -504,17 +531,13 @@ def _alone(
     tree: Any, results: Sequence[_Result], made: Sequence[_New], count: int
 ) -> tuple[_New, Any, Layout, int] | None:
     """Of a result that is one new array on one device: what is to be known of it."""
-    if not _is_one_array(tree) or len(made) != 1 or len(made[0].copies) != 1:
+    if not is_one_array(tree) or len(made) != 1 or len(made[0].copies) != 1:
         return None
     (result,) = results
     if result.kind != "array" or result.what != count:
         return None
     assert result.layout is not None
     return made[0], made[0].copies[0][0], result.layout, result.offset
-
-
-def _is_one_array(tree: Any) -> bool:
-    return type(tree) is ResultLeaf and tree.kind == "array" and not tree.view and not tree.readonly
 
 
 def _stock(device: Any, size: int) -> Any:
@@ -550,15 +573,10 @@ def _result(found: Recorded, kind: _Kind, buffers: Sequence[Buffer], elements: S
         else:
             leaves_.append(what)
     tree = found.tree
-    if _is_one_array(tree):
+    if is_one_array(tree):
         return leaves_[tree.index]
     given = [kind.values[place] for place in found.given]
-    return assemble(tree, leaves_, given, _leaving)
-
-
-def _leaving(value: Any, new: bool, readonly: bool) -> Any:
-    """An array of a result, see `assemble`."""
-    return value._view(not readonly) if new else value
+    return assemble(tree, leaves_, given, as_result)
 
 
 def _same(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:

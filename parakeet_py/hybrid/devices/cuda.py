@@ -27,7 +27,7 @@ from parakeet_py.base.debug_log import log
 from parakeet_py.hybrid.devices.cuda_memory import CudaMemory, Lane, is_open, opened
 from parakeet_py.hybrid.devices.cuda_schedules import CudaRequests, Parameters, launch_call
 from parakeet_py.hybrid.devices.device import DeviceError
-from parakeet_py.hybrid.devices.launches import Group, Launches, launch_of
+from parakeet_py.hybrid.devices.launches import Group, Launches, call_of, launch_of
 from parakeet_py.hybrid.devices.occupancy_limit import Resources
 from parakeet_py.hybrid.devices.staging import driver_call
 from parakeet_py.hybrid.devices.timeline import KERNEL, span
@@ -99,10 +99,11 @@ def _opened(number: int) -> CudaDevice:
 
 
 class _Module(NamedTuple):
-    """PTX, the kernels found in it so far, the dynamic shared memory of their blocks."""
+    """PTX, the kernels found in it so far and what the driver calls them, the dynamic shared memory of their blocks."""
 
     ptx: str
     kernels: dict[str, Any]
+    handles: dict[str, int]
     shared: int
 
 
@@ -160,7 +161,7 @@ class CudaDevice(CudaMemory):
 
     def load(self, ptx: str, shared: int = 0) -> Any:
         self._enter()
-        return _Module(ptx, {}, shared)
+        return _Module(ptx, {}, {}, shared)
 
     def _kernel(self, module: _Module, name: str) -> Any:
         """A kernel of a module, compiled when it is first asked for."""
@@ -213,12 +214,20 @@ class CudaDevice(CudaMemory):
         if "T" in codes:
             self._launch_with_maps(module, kernel, blocks, threads, codes, values)
             return
-        arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
         try:
             with span(self, KERNEL, kernel, blocks):
-                self._lane().launches.add(self._kernel(module, kernel), blocks, threads, arguments)
+                lane = self._lane()
+                lane.launches.add(self._launch_of(lane, module, kernel, blocks, threads, codes, values))
         except Exception as error:
             raise self._failed(f"launching {kernel}", error) from error
+
+    def _launch_of(self, lane: Lane, module: _Module, kernel: str, blocks: int, threads: int, *given: Any) -> Any:
+        """A launch, given codes and values, as the lane takes it."""
+        found = self._kernel(module, kernel)
+        if self.runner is None:
+            return launch_of(found, blocks, threads, _arguments(*given))
+        handle = module.handles.get(kernel) or self.kernel_handle(module, kernel)
+        return call_of(found, handle, blocks, threads, module.shared, lane.handle, *given)
 
     def round_of(self, launches: Sequence[Sequence[Any]]) -> tuple[Lane, Group] | None:
         """Launches, each as `launch` is given it, that come again and again, for `ask_again`; None if they cannot."""
@@ -228,11 +237,9 @@ class CudaDevice(CudaMemory):
         lane = self._lane()
         made, calls, keeps = [], [], []
         for module, kernel, blocks, threads, codes, values in launches:
-            found, parameters = self._kernel(module, kernel), Parameters(self, codes, values)
-            stream = int(lane.stream.handle)
-            calls.append(launch_call(int(found.handle), blocks, threads, module.shared, stream, parameters))
-            arguments = [_argument(code, value) for code, value in zip(codes, values, strict=True)]
-            made.append(launch_of(found, blocks, threads, arguments))
+            parameters, handle = Parameters(self, codes, values), self.kernel_handle(module, kernel)
+            calls.append(launch_call(handle, blocks, threads, module.shared, lane.handle, parameters))
+            made.append(self._launch_of(lane, module, kernel, blocks, threads, codes, values))
             keeps.append(parameters)
         enter = call_queues.words(driver_call("cuCtxSetCurrent"), int(self._context))
         return lane, Group(made, calls, enter, keeps)
@@ -302,8 +309,11 @@ class CudaDevice(CudaMemory):
         if self.broken is not None:
             raise DeviceError(self.broken)
         if self.first_launches.waiting:
-            with self._order("launching kernels"):
-                pass
+            self._enter()
+            try:
+                self.first_launches.flush()
+            except Exception as error:
+                raise self._failed("launching kernels", error) from error
 
     @cached_property
     def first_launches(self) -> Launches:
@@ -329,12 +339,13 @@ class CudaDevice(CudaMemory):
     def stream_handle(self) -> int:
         """The stream of the first lane."""
         with self.lane(0):
-            return int(self._lane().stream.handle)
+            return self._lane().handle
 
     def kernel_handle(self, module: Any, kernel: str) -> int:
         """What the driver calls a kernel."""
         self._enter()
-        return int(self._kernel(module, kernel).handle)
+        found = module.handles[kernel] = int(self._kernel(module, kernel).handle)
+        return found
 
 
 def _ordinal(driver: Any, address: int) -> int | None:
@@ -363,11 +374,15 @@ def owner(address: int) -> CudaDevice | None:
     return None if number is None else _opened(number)
 
 
-def _argument(code: str, value: Any) -> Any:
-    """A machine parameter as `launch` takes it."""
-    if code == "e":  # half precision travels as its bits
-        return ctypes.c_uint16(int(np.float16(value).view(np.uint16)))
-    return _TYPES[code](value.item() if isinstance(value, np.generic) else value)
+def _arguments(codes: str, values: Sequence[Any]) -> list[Any]:
+    """Machine parameters as cuda-core takes them."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return [_TYPES.get(code, _half)(value) for code, value in zip(codes, plain, strict=True)]
+
+
+def _half(value: Any) -> Any:
+    """Half precision travels as its bits."""
+    return ctypes.c_uint16(int(np.float16(value).view(np.uint16)))
 
 
 def _architecture(version: tuple[int, int], driver: tuple[int, int] | None) -> str:

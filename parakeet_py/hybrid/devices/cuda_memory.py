@@ -66,9 +66,10 @@ pinned_arguments = PinnedArguments(Pinning(_pin, _unpin))
 
 
 class Lane(NamedTuple):
-    """A stream, the pinned memory that its copies go through, what it has been asked to launch."""
+    """A stream and its handle, the pinned memory that its copies go through, what it has been asked to launch."""
 
     stream: Any
+    handle: int
     staging: Staging
     launches: Launches
 
@@ -174,7 +175,7 @@ class CudaMemory:
                     self._device.set_current()
                     stream = self._device.create_stream()
                     staging = Staging(self._driver, stream, self._checked, pinned_arguments.has)
-                    self._lanes[number] = Lane(stream, staging, Launches(stream))
+                    self._lanes[number] = Lane(stream, int(stream.handle), staging, Launches(stream))
                 found = self._lanes[number]
         return found
 

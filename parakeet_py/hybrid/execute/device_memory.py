@@ -106,8 +106,7 @@ class DeviceMemory:
         self.unseen: dict[int, Unseen] = {}
         self._kept = 0
         self._held: list[Any] = []  # the memory that they use
-        repeating = getattr(device.device, "ask_again", None) is not None and not device.wait
-        self._rounds = DeviceRounds(self) if repeating else None
+        self._rounds: DeviceRounds | None = None  # from the first on
 
     @classmethod
     def of_part(cls, plan: DevicePlan, device: Device) -> DeviceMemory:
@@ -130,7 +129,11 @@ class DeviceMemory:
         return DeviceView(buffer, 0, dtype, shape, strides)
 
     def again(self, number: int, key: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        return None if self._rounds is None else self._rounds.again(number, key, arrays)
+        if self._rounds is None:
+            if self.device.wait or getattr(self.device.device, "ask_again", None) is None:
+                return None
+            self._rounds = DeviceRounds(self)
+        return self._rounds.again(number, key, arrays)
 
     def gone(self, number: int, given: tuple[Any, ...]) -> None:
         if self._rounds is not None:
@@ -220,7 +223,7 @@ class DeviceMemory:
             found.lines.setdefault(kernel.name, tuple(lines_of(kernel)))
         if self.unseen and not kernel.guarded:
             self.look()
-        clean = not self.changed.has_any(self.given)
+        clean = kernel.checked and not self.changed.has_any(self.given)
         for place in plan.stores[number]:
             self.changed.add(args[place].buffer)
         values: list[Any] = []
@@ -247,15 +250,15 @@ class DeviceMemory:
         if form.boxes:
             codes += "T" * len(plan.tensors[number])
             values = [*values, *plan.tensor_maps(number, args)]
-        again = Again(module, kernel.name, blocks * form.parts, plan.threads(number, form), codes, values)
-        device.launch(*again)
+        given = module, kernel.name, blocks * form.parts, plan.threads(number, form), codes, values
+        device.launch(*given)
         if self._rounds is not None and self._rounds.noted is not None:
             noted = self._rounds.noted
-            noted.launches.append((number, blocks, again))
+            noted.launches.append((number, blocks, Again(*given)))
             noted.stored.update(args[place].buffer.address for place in plan.stores[number])
         if kernel.checked:
             clean &= not (kernel.single or kernel.at_once) or not self.changed.has_any(self.given)
-            self._may_have_failed(Unseen(number, blocks, args, again, clean))
+            self._may_have_failed(Unseen(number, blocks, args, Again(*given), clean))
 
     def _may_have_failed(self, launch: Unseen) -> None:
         """A launch is under way that may fail; its arguments stay as they are until that is known."""

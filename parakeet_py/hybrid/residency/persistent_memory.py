@@ -71,9 +71,8 @@ class Home:
     @classmethod
     def on(cls, device: Device, buffer: Buffer) -> Home:
         """The home of bytes that are on a device only."""
-        made = cls(None, buffer.size)
-        made.valid, made.copies = {device: made.everything}, {device: buffer}
-        return made
+        everything = span(0, buffer.size)
+        return cls.made(buffer.size, everything, {device: everything}, {device: buffer})
 
     @classmethod
     def made(cls, size: int, everything: Spans, valid: dict[Place, Spans], copies: dict[Place, Buffer]) -> Home:

@@ -136,6 +136,6 @@ def test_arguments() -> None:
     from cuda.core._kernel_arg_handler import ParamHolder
 
     codes = "bBhHiIqQfdPe"
-    ParamHolder(tuple(cuda._argument(code, np.float64(1.5) if code in "fde" else 1) for code in codes))
+    ParamHolder(tuple(cuda._arguments(codes, [np.float64(1.5) if code in "fde" else 1 for code in codes])))
     with pytest.raises(TypeError):
         ParamHolder((object(),))

@@ -13,7 +13,7 @@ import pytest
 
 from parakeet_py import accelerate, options
 from parakeet_py.call.devices import recorded_calls
-from parakeet_py.hybrid.devices.launches import GRAPHS, MOST, Launches
+from parakeet_py.hybrid.devices.launches import GRAPHS, MOST, Launches, launch_of
 from parakeet_py.hybrid.devices.selection import open_devices
 from parakeet_py.hybrid.residency.device_array import asdevice
 from tests.helpers import fake_cuda
@@ -66,7 +66,7 @@ class Recorded:
         import ctypes
 
         for kernel in kernels:
-            self.launches.add(kernel, 1, 32, [ctypes.c_double(value)])
+            self.launches.add(launch_of(kernel, 1, 32, [ctypes.c_double(value)]))
         self.launches.flush()
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_captured_is_launched(recorded: Recorded, caplog: pytest.
 
 
 def test_memory_is_given_back_after_what_uses_it(recorded: Recorded) -> None:
-    recorded.launches.add("a", 1, 32, [])
+    recorded.launches.add(launch_of("a", 1, 32, []))
     recorded.launches.after(lambda: recorded.given.append("freed"))
     assert recorded.given == []
     recorded.launches.flush()
