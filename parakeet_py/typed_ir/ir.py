@@ -294,9 +294,12 @@ class Strided(AnyView):
 
 @record
 class If:
+    """`seldom`: `orelse` is for what hardly happens, or takes little time: it is not worth much code."""
+
     condition: Truth
     then: Block
     orelse: Block
+    seldom: bool = False
 
 
 @record

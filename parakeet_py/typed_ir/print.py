@@ -122,7 +122,7 @@ def _op(op: Op) -> Iterator[str | Block]:
         case ir.If(condition, then, orelse):
             yield f"if {format_operand(condition)}:"
             yield then
-            yield "else:"
+            yield "else, seldom:" if op.seldom else "else:"
             yield orelse
         case ir.For(index, start, stop, step, params, inits, body, stoppable):
             carried = f" with {_gates(params, inits)}" if params else ""

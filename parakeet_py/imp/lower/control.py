@@ -41,7 +41,10 @@ def lower_if(lo: Lowering, outs: tuple[Var, ...], op: typed.If) -> None:
     then_results = lo.lower_block(op.then)
     then_statements = lo.pop().statements
     lo.push()
+    around = lo.seldom
+    lo.seldom = around or op.seldom
     else_results = lo.lower_block(op.orelse)
+    lo.seldom = around
     else_statements = lo.pop().statements
     then_writes, else_writes, reads = [], [], []
     for out, then_value, else_value in zip(outs, then_results, else_results, strict=True):

@@ -107,9 +107,11 @@ def narrowed(lo: Lowering, value: Operand, dtype: str) -> Operand:
     return value if value.type == kind else lo.let("x", kind, Cast(value))
 
 
-def combined(lo: Lowering, parts: Sequence[Part], left: Sequence[Operand], right: Sequence[Operand]) -> Values:
+def combined(
+    lo: Lowering, parts: Sequence[Part], left: Sequence[Operand], right: Sequence[Operand], reassoc: bool = False
+) -> Values:
     return [
-        lo.let("acc", part.kind, Prim(part.name, (one, other)))
+        lo.let("acc", part.kind, Prim(part.name, (one, other)), reassoc)
         for part, one, other in zip(parts, left, right, strict=True)
     ]
 

@@ -2,7 +2,7 @@
 
 Every leaf is boxed once and every container made once. While there is more than one object they are listed in
 `%objects`, so that an error at any point drops what is there; the tree takes references of its own, and the list is
-dropped at the end in any case.
+dropped at the end in any case. A single tuple or list in which each leaf is once takes theirs (`_moves`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,15 @@ from parakeet_py.signature.results import (
 _KINDS_OF_TIMES = {"M": "datetime64", "m": "timedelta64"}
 
 
+def _moves(tree: Result) -> bool:
+    """Is a result one tuple or list, with each of its leaves in one place?"""
+    if not isinstance(tree, ResultTuple) or tree.type is not None:
+        return False
+    leaves = [item.index for item in tree.items if isinstance(item, ResultLeaf)]
+    statics = sum(isinstance(item, ResultStatic) for item in tree.items)
+    return len(leaves) + statics == len(tree.items) and len(set(leaves)) == len(leaves)
+
+
 class ResultWriter(GateWriter):
     """Writes the boxing, and the way out."""
 
@@ -48,6 +57,7 @@ class ResultWriter(GateWriter):
         else:
             self.built = len(leaves)
             boxed: list[tuple[str, ResultLeaf]] = []
+            self.moves = not self.checked and _moves(self.result)
             self.certain = certain_leaves(self.result)
             self.chosen: dict[tuple[int, ...], str] = {}
             for leaf in leaves:
@@ -61,7 +71,8 @@ class ResultWriter(GateWriter):
             value = self.make(self.result, "0")
         if self.built:
             before.append(f"  store [{self.built} x ptr] zeroinitializer, ptr %objects")
-            self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
+            if not self.moves:
+                self.put(f"call void @gate.drop(ptr %objects, i64 {self.built})")
         self.finish(self.told(value))
         if any("label %unboxed" in line for line in self.lines):
             self.begin("unboxed")
@@ -225,12 +236,18 @@ class ResultWriter(GateWriter):
         as_tuple = tree.kind == "tuple" or tree.type is not None
         maker = "PyTuple_New" if as_tuple else "PyList_New"
         made = self.let(f"call ptr @gate.{maker}(i64 {len(tree.items)})")
-        self.list_new(made)
+        if self.moves:
+            self.exists(made)
+        else:
+            self.list_new(made)
         items = self.at(made, Layout.TUPLE_ITEMS) if as_tuple else ""
         if not as_tuple and tree.items:
             items = self.field(made, Layout.LIST_ITEMS)
         for index, item in enumerate(tree.items):
-            value = self.make(item, f"{path}.{index}")
+            if self.moves and isinstance(item, ResultLeaf):
+                value = self.field("%objects", 8 * item.index)
+            else:
+                value = self.make(item, f"{path}.{index}")
             self.put(f"store ptr {value}, ptr {self.at(items, 8 * index)}")
             if self.checked:
                 self.put(f"call void @gate.give(ptr {value})")

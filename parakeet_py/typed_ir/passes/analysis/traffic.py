@@ -52,7 +52,7 @@ def _without_stores(block: ir.Block) -> ir.Block:
     for let in block.statements:
         if isinstance(let.op, ir.If):
             inner = [_without_stores(one) for one in (let.op.then, let.op.orelse)]
-            let = ir.Let(let.outs, ir.If(let.op.condition, *inner), let.pos)
+            let = ir.Let(let.outs, ir.If(let.op.condition, inner[0], inner[1]), let.pos)
         if not isinstance(let.op, ir.Store | ir.View):
             statements.append(let)
     return ir.Block(tuple(statements), block.results)

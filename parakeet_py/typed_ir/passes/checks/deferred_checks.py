@@ -93,13 +93,14 @@ def outcome(body: Block) -> tuple[tuple[Let, ...], Operand | None]:
                 continue
             case ir.Check(condition=condition):
                 holds = condition
-            case ir.If(condition, then, orelse):
+            case ir.If(condition, then, orelse, seldom):
                 (left, left_ok), (right, right_ok) = outcome(then), outcome(orelse)
                 outs, ends = let.outs, (then.results, orelse.results)
                 if left_ok is not None or right_ok is not None:
                     holds = Var("ok", BOOL)
                     outs, ends = (*outs, holds), ((*ends[0], left_ok or _TRUE), (*ends[1], right_ok or _TRUE))
-                statements.append(Let(outs, ir.If(condition, Block(left, ends[0]), Block(right, ends[1])), let.pos))
+                branch = ir.If(condition, Block(left, ends[0]), Block(right, ends[1]), seldom)
+                statements.append(Let(outs, branch, let.pos))
             case _:
                 statements.append(let)
         if holds is not None and ok is not None:

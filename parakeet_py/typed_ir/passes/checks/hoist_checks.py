@@ -115,7 +115,7 @@ class CheckHoister(Simplifier):
         self.around -= 1
         if loop.size > _MOST_STATEMENTS:
             return new
-        if not (loop.required or loop.small or (loop.bools and not loop.has_operators)):
+        if not (loop.required or ((loop.small or loop.bools) and not loop.has_operators)):
             return new  # in a loop of array operations, one more test each time round is nothing
         return self.versions(list(new) if new is not None else [let], loop)
 
@@ -263,7 +263,7 @@ class CheckHoister(Simplifier):
         for let in (Let(outs, original.op, original.pos), Let(slow_outs, original.op, original.pos)):
             copy = fresh_copy(Block((let,), let.outs))
             copies.append(copy)
-        writer.let(ir.If(condition, copies[0], copies[1]), *outs)
+        writer.let(ir.If(condition, copies[0], copies[1], seldom=True), *outs)
         return [*before, *writer.statements]
 
     def test(self, writer: Writer, loop: _Loop) -> Operand:

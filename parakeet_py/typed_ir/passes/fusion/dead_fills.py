@@ -60,7 +60,7 @@ def _overwritten(statements: list[Let], filled: Let, fill: ir.Map) -> list[Let] 
                 branches[0] = replace(branches[0], statements=tuple(then))
             if orelse is not None:
                 branches[1] = replace(branches[1], statements=tuple(orelse))
-            new = Let(let.outs, ir.If(op.condition, *branches), let.pos)
+            new = Let(let.outs, ir.If(op.condition, branches[0], branches[1], op.seldom), let.pos)
             return [*statements[:place], new, *statements[place + 1 :]]
         return None
     return None

@@ -126,7 +126,7 @@ class _Raiser(Rewriter):
             self.facts.pop(mark)
         if blocks[0] is op.then and blocks[1] is op.orelse:
             return None
-        return [Let(let.outs, ir.If(op.condition, *blocks), let.pos)]
+        return [Let(let.outs, ir.If(op.condition, blocks[0], blocks[1], op.seldom), let.pos)]
 
     # ---- a loop ----
 
@@ -149,7 +149,7 @@ class _Raiser(Rewriter):
         groups = Writer(let.pos)
         results = self.groups(groups, found, outs)
         original = fresh_copy(Block((let,), outs))
-        writer.let(ir.If(paying, fresh_copy(groups.block(*results)), original), *outs)
+        writer.let(ir.If(paying, fresh_copy(groups.block(*results)), original, seldom=True), *outs)
         self.facts.pop(mark)
         return writer.statements
 

@@ -209,6 +209,7 @@ class _Sweep:
                     condition,
                     self.block(then, _select(then.results, kept)),
                     self.block(orelse, _select(orelse.results, kept)),
+                    op.seldom,
                 )
             case For() | While() if not all(param in self.mark.needed for param in op.params):
                 return self.loop(let, op)

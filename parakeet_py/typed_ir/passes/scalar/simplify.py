@@ -228,7 +228,7 @@ class Simplifier(ArraySimplifier):
         orelse, other_ranges = self.under(op.orelse, condition, False)
         made = op
         if condition is not op.condition or then is not op.then or orelse is not op.orelse:
-            made = ir.If(condition, then, orelse)
+            made = ir.If(condition, then, orelse, op.seldom)
         new = None if made is op else (Let(let.outs, made, let.pos),)
         for position, (out, one, two) in enumerate(zip(let.outs, ranges, other_ranges, strict=True)):
             if one is not None and two is not None:
@@ -255,7 +255,7 @@ class Simplifier(ArraySimplifier):
             return selects
         then = Block(made.then.statements, tuple([made.then.results[position] for position in keep]))
         orelse = Block(made.orelse.statements, tuple([made.orelse.results[position] for position in keep]))
-        branch = Let(tuple([outs[position] for position in keep]), ir.If(condition, then, orelse), let.pos)
+        branch = Let(tuple([outs[position] for position in keep]), ir.If(condition, then, orelse, op.seldom), let.pos)
         return [*selects, branch]
 
     def under(self, block: Block, condition: Operand, truth: bool) -> tuple[Block, list[Interval | None]]:

@@ -51,7 +51,7 @@ def joined(s: Context, condition: ir.Operand, then: Side, orelse: Side) -> list[
         b.scopes.pop()
         blocks.append(ir.Block(tuple(statements), tuple(leaves)))
     kinds = [kind for template in templates for kind in types_of(template)]
-    outs = list(b.emit(ir.If(condition, *blocks), *kinds, name="phi"))
+    outs = list(b.emit(ir.If(condition, blocks[0], blocks[1]), *kinds, name="phi"))
     for side, holds in ((then, False), (orelse, True)):
         if ends_in_failure(side.statements):
             s.learn(condition, holds)
