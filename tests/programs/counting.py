@@ -260,3 +260,32 @@ def places_counted_as_they_are_found(x, bins):
 def argument_before_an_index_that_fails(x, at):
     """What the caller sees has not been changed."""
     np.add.at(x, at, 1.0)
+
+
+@program(
+    [
+        (arr("f8", 30), arr("f8", 30), 4),
+        (arr("f8", 0), arr("f8", 0), 4),
+        raising(ValueError, arr("f8", 30, values="special"), arr("f8", 30), 4),
+        (arr("f4", 30), arr("f8", 30), 4),
+        (arr("i4", 30), arr("f8", 30), 4),
+        raising(ValueError, arr("f8", 30), arr("f8", 29), 4),
+        large(arr("f8", 140_000), arr("f8", 140_000), 4),
+    ],
+    regrouped=40,
+)
+def counts_and_sums_of_one_array(x, weights, bins):
+    """Both scatters are one loop; each target gets its values in order."""
+    return np.histogram(x, bins)[0], np.histogram(x, bins, weights=weights)[0]
+
+
+@program([(arr("f8", 300, values="positive"), arr("f8", 300), 4)], mutates=(1,), regrouped=40)
+def scatters_with_a_change_between(x, y, count):
+    """The second one reads what the statements between have stored, the last one what the first one has added."""
+    at = (1000 * np.sqrt(x) / np.sqrt(1 + x)).astype(np.int64) % count
+    one, two, three = np.zeros(count), np.zeros(count), np.zeros(count)
+    np.add.at(one, at, y)
+    y[0] = 7.0
+    np.add.at(two, at, y)
+    np.add.at(three, at, one[at])
+    return one, two, three

@@ -535,3 +535,13 @@ def sums_of_segments(x):
 def segments_to_the_bit(x):
     sums = np.add.reduceat(x, [0, 3, 5], axis=-1)
     return sums, np.signbit(sums.real)
+
+
+@program([(arr("f8", 5), arr("f8", 5)), raising(ValueError, arr("f8", 5), arr("f8", 4))], mutates=(0,))
+def ranges_before_and_after_a_store(x, y):
+    """What is computed twice is computed once only while nothing is stored."""
+    first = x.max() - x.min()
+    both = x + y
+    again = x.max() - x.min()
+    x[2] = 100.0
+    return first, again, x.max() - x.min(), both

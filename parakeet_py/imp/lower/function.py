@@ -27,6 +27,7 @@ from parakeet_py.imp.lower.map import lower_map
 from parakeet_py.imp.lower.timed_kernels import timed
 from parakeet_py.imp.schedule import blocked_loops
 from parakeet_py.imp.schedule.fused_checks import Run, lower_run, run_at
+from parakeet_py.imp.schedule.joined_scatters import Scatters, join_scatters
 from parakeet_py.imp.schedule.packed_columns import pack_columns
 from parakeet_py.imp.storage import reference_counts
 from parakeet_py.imp.storage.may_alias import find_roots
@@ -149,7 +150,7 @@ def _lowered(
     timed: list[typed.Let] | None = None,
 ) -> tuple[Lowering, tuple[Operand, ...]]:
     if not special:
-        function = pack_columns(fuse_into_scatters(function))
+        function = join_scatters(pack_columns(fuse_into_scatters(function)))
     lo = Lowering(Uses(function.body).variables)
     lo.timed = timed
     lo.library = library or {}
@@ -395,4 +396,5 @@ _LOWERINGS: dict[type, Callable[[Lowering, tuple[Var, ...], Any], None]] = {
     typed.Scan: _by(scans, "lower_scan"),
     typed.Compress: _by(compress, "lower_compress"),
     typed.Scatter: _by(scatter, "lower_scatter"),
+    Scatters: _by(scatter, "lower_scatters"),
 }

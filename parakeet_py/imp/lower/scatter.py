@@ -6,8 +6,11 @@ cut into blocks which count into arrays of their own, in parallel; these are com
 result is the same, since these primitives do not round. Sums of chunks of the points, of whatever dtype, are such
 blocks, too, which are added to the target in their order (`Scatter.chunk`).
 
+Several scatters may be one (`joined_scatters`): their values for a point are found together, and so are their blocks.
+
 Updates wait for one another, and so would a body that takes long to find out where they go. Such a body is a vector
-loop of its own: for so many points at a time it leaves their places and values on the stack, and the updates follow.
+loop of its own: for so many points at a time it leaves their places and values on the stack, and the updates follow
+(where a value is an element at a place that is known before, the array itself is read).
 
 As for a Map, a body with checks is run twice, first for its checks alone: a scatter that fails has changed nothing.
 Where nothing sees what it has changed (`unescaped_arrays`), it is run once; the checks of a batch are made together.
@@ -16,16 +19,18 @@ Where nothing sees what it has changed (`unescaped_arrays`), it is run once; the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
-from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_complex, is_float
+from parakeet_py.base.types import BOOL, INT64, Array, Scalar, is_float
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
 from parakeet_py.imp.lower.loops import Axis, axes_of, nest, order_of, split_space, walk_range
 from parakeet_py.imp.lower.map import check_then_store, map_nest
 from parakeet_py.imp.schedule import late_checks
+from parakeet_py.imp.schedule.joined_scatters import Scatters, adds_exactly
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, study, work
 from parakeet_py.imp.writer import ONE, ZERO
-from parakeet_py.typed_ir.ir import Const, Operand, Prim, Scatter, Var, dtype_of
+from parakeet_py.typed_ir.ir import Block, Const, Lambda, Let, Load, Operand, Prim, Scatter, Var, dtype_of
 
 BLOCKS = 16
 POINTS = 32768  # fewer are not worth sharing
@@ -37,9 +42,13 @@ BATCH_COST = 10  # in bodies of more than this cost
 
 
 def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
+    lower_scatters(lo, outs, Scatters.of(op))
+
+
+def lower_scatters(lo: Lowering, outs: tuple[Var, ...], op: Scatters) -> None:
     found = study(op)
     axes = axes_of(op.indices, lo.operands(op.extents))
-    target = lo.array(op.target)
+    targets = [lo.array(target) for target in op.targets]
 
     def alone(write: Callable[[], None]) -> None:
         """Loops that one thread runs are a region of their own, as they are worth optimising (`host_loops`)."""
@@ -49,43 +58,53 @@ def lower_scatter(lo: Lowering, outs: tuple[Var, ...], op: Scatter) -> None:
             write()
 
     def write(storing: bool) -> None:
-        hidden = lo.hidden is not None and not lo.hidden(op.target)
+        hidden = lo.hidden is not None and not any(map(lo.hidden, op.targets))
         if not storing and axes:
             map_nest(lo, axes, found, True, lambda: _check(lo, op))
         elif not storing:
             _check(lo, op)
         elif _privatised(lo, op, axes, found) and not hidden:
-            _blocks(lo, op, axes, found, target)
+            _blocks(lo, op, axes, found, targets)
         elif hidden or not _apart(lo, found, axes):
-            alone(lambda: nest(lo, axes, lambda: _update(lo, op, None if hidden else target), "serial"))
+            alone(lambda: nest(lo, axes, lambda: _update(lo, op, [] if hidden else targets), "serial"))
         else:
             last = axes[-1]
             alone(
-                lambda: nest(lo, axes[:-1], lambda: _batches(lo, op, found, last, ZERO, last.extent, target), "serial")
+                lambda: nest(lo, axes[:-1], lambda: _batches(lo, op, found, last, ZERO, last.extent, targets), "serial")
             )
 
-    check_then_store(lo, found, write, stores=op.target not in lo.private or found.visible_stores(lo.private))
+    private = all(target in lo.private for target in op.targets)
+    check_then_store(lo, found, write, stores=not private or found.visible_stores(lo.private))
 
 
-def _check(lo: Lowering, op: Scatter) -> None:
+def _check(lo: Lowering, op: Scatters) -> None:
     lo.lower_block(op.body)
 
 
-def _update(lo: Lowering, op: Scatter, target: Var | None, first: Sequence[Operand] = ()) -> None:
-    """One point: combine its value into `target[first, index]`."""
-    keep, *indices, value = lo.lower_block(op.body)
-    if target is not None:
-        _combine(lo, op, target, keep, (*first, *indices), value)
+def _update(lo: Lowering, op: Scatters, targets: Sequence[Var], first: Sequence[Operand] = ()) -> None:
+    """One point: combine its values into `target[first, index]`."""
+    values = lo.lower_block(op.body)
+    if targets:
+        _combine(lo, op, targets, values, first)
 
 
-def _combine(lo: Lowering, op: Scatter, target: Var, keep: Operand, place: Sequence[Operand], value: Operand) -> None:
-    def update() -> None:
-        old, new = op.combine.params
-        lo.alias(old, lo.load(target, *place))
-        lo.alias(new, value)
-        lo.store(target, place, lo.lower_block(op.combine.body)[0])
+def _combine(
+    lo: Lowering, op: Scatters, targets: Sequence[Var], values: Sequence[Operand], first: Sequence[Operand]
+) -> None:
+    for target, given, combine in zip(op.targets, targets, op.combines, strict=True):
+        assert isinstance(target.type, Array)
+        (keep, *indices, value), values = values[: target.type.rank + 2], values[target.type.rank + 2 :]
+        place = (*first, *indices)
 
-    lo.when(keep, update)
+        def update(
+            given: Var = given, combine: Lambda = combine, place: Sequence[Operand] = place, value: Operand = value
+        ) -> None:
+            old, new = combine.params
+            lo.alias(old, lo.load(given, *place))
+            lo.alias(new, value)
+            lo.store(given, place, lo.lower_block(combine.body)[0])
+
+        lo.when(keep, update)
 
 
 def _apart(lo: Lowering, found: Study, axes: Sequence[Axis]) -> bool:
@@ -97,20 +116,25 @@ def _apart(lo: Lowering, found: Study, axes: Sequence[Axis]) -> bool:
 
 def _batches(
     lo: Lowering,
-    op: Scatter,
+    op: Scatters,
     found: Study,
     axis: Axis,
     start: Operand,
     stop: Operand,
-    target: Var,
+    targets: Sequence[Var],
     first: Sequence[Operand] = (),
 ) -> None:
     """Points [start, stop) of an axis: where some go, and then their updates."""
     size = Const(BATCH, INT64)
-    arrays = {
+    loads: dict[Operand, Let] = {
+        let.outs[0]: let
+        for let in op.body.statements
+        if isinstance(let.op, Load) and found.inside.isdisjoint((let.op.array, *let.op.indices))
+    }
+    arrays: dict[Operand, Var] = {
         result: lo.stack_array("waiting", dtype_of(result), BATCH)
         for result in op.body.results
-        if isinstance(result, Var)
+        if isinstance(result, Var) and result not in loads
     }
     batch = lo.index("batch")
 
@@ -121,7 +145,7 @@ def _batches(
             values = lo.lower_block(op.body)
             place = lo.subtract(lo.operand(axis.index), batch)
             for result, value in zip(op.body.results, values, strict=True):
-                if isinstance(result, Var):
+                if result in arrays:
                     lo.store(arrays[result], (place,), value)
 
         if found.has_check and lo.checking:
@@ -130,13 +154,18 @@ def _batches(
             lo.loop(lo.bind(axis.index), batch, end, find, "vector")
         point, single = lo.index("point"), lo.index("point")
 
+        def value(result: Operand, place: Operand) -> Operand:
+            if result in arrays:
+                return lo.load(arrays[result], place)
+            if result in loads:
+                lo.alias(axis.index, lo.add(batch, place))
+                return lo.lower_block(Block((loads[result],), (result,)))[0]
+            return lo.operand(result)
+
         def update(points: Sequence[Operand]) -> None:
-            given = [
-                [lo.load(arrays[result], place) if isinstance(result, Var) else result for result in op.body.results]
-                for place in points
-            ]
-            for keep, *indices, value in given:
-                _combine(lo, op, target, keep, (*first, *indices), value)
+            given = [[value(result, place) for result in op.body.results] for place in points]
+            for values in given:
+                _combine(lo, op, targets, values, first)
 
         count = lo.subtract(end, batch)
         whole = lo.prim("and", count, Const(-TOGETHER, INT64))
@@ -154,21 +183,21 @@ def _batches(
     lo.loop(batch, start, stop, one, "serial", size)
 
 
-def _privatised(lo: Lowering, op: Scatter, axes: Sequence[Axis], found: Study) -> bool:
+def _privatised(lo: Lowering, op: Scatters, axes: Sequence[Axis], found: Study) -> bool:
     """Whether blocks may count on their own (if there are enough points)."""
-    dtype = dtype_of(op.target)
-    exact = not is_float(dtype) and not is_complex(dtype) and primitives(op.combine) in (("add",), ("or",), ("xor",))
     ordered = found.visible_stores() or found.has_opaque
     if op.chunk:
         return not ordered
+    exact = all(map(adds_exactly, op.targets, op.combines))
     return exact and not ordered and bool(axes) and not lo.in_region and static_cost(op.body) <= COPY_COST
 
 
-def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: Var) -> None:
-    kind = target.type
-    assert isinstance(kind, Array)
+def _blocks(lo: Lowering, op: Scatters, axes: list[Axis], found: Study, targets: Sequence[Var]) -> None:
+    kinds = [target.type for target in op.targets if isinstance(target.type, Array)]
     points = lo.product(axis.extent for axis in axes)
-    extents = [lo.extent(target, axis) for axis in range(kind.rank)]
+    extents = [
+        [lo.extent(target, axis) for axis in range(kind.rank)] for target, kind in zip(targets, kinds, strict=True)
+    ]
     most = Const(BLOCKS, INT64)
     apart = _apart(lo, found, axes)
 
@@ -176,15 +205,17 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
         """Blocks in arrays of their own; of chunks, the first `blocks` at a time."""
         split = split_space(lo, axes)
         share = chunk or lo.ceil_div(split.extent, lo.maximum(blocks, ONE))
-        own = lo.new_array("own", Array(kind.dtype, kind.rank + 1, "C"), (blocks, *extents))
-        zero = Const(False if kind.dtype == "bool" else 0.0 if is_float(kind.dtype) else 0, Scalar(kind.dtype))
+        own = [
+            lo.new_array("own", Array(kind.dtype, kind.rank + 1, "C"), (blocks, *sizes))
+            for kind, sizes in zip(kinds, extents, strict=True)
+        ]
 
         def some(first: Operand, count: Operand) -> None:
             block = lo.index("block")
 
             def one() -> None:
-                whole = [Axis(Var("j", INT64), extent) for extent in extents]
-                nest(lo, whole, lambda: lo.store(own, (block, *(lo.operand(axis.index) for axis in whole)), zero))
+                for array, kind, sizes in zip(own, kinds, extents, strict=True):
+                    _clear(lo, array, block, kind, sizes)
                 start = lo.multiply(lo.add(first, block), share)
 
                 def inner(low: Operand, high: Operand) -> None:
@@ -204,7 +235,8 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
                 order_of(lo, axes),
                 "scatter",
             )
-            _gather(lo, op, target, own, count, extents)
+            for target, array, combine, sizes in zip(targets, own, op.combines, extents, strict=True):
+                _gather(lo, combine, target, array, count, sizes)
 
         if chunk is None:
             some(ZERO, blocks)
@@ -215,15 +247,15 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
 
     def together() -> None:
         if apart:
-            nest(lo, axes[:-1], lambda: _batches(lo, op, found, axes[-1], ZERO, axes[-1].extent, target), "serial")
+            nest(lo, axes[:-1], lambda: _batches(lo, op, found, axes[-1], ZERO, axes[-1].extent, targets), "serial")
         else:
-            nest(lo, axes, lambda: _update(lo, op, target), "serial")
+            nest(lo, axes, lambda: _update(lo, op, targets), "serial")
 
     if op.chunk:
         chunk = Const(op.chunk, INT64)
         private(lo.minimum(lo.ceil_div(points, chunk), most), chunk)
         return
-    size = lo.maximum(lo.product(extents), ONE)
+    size = lo.maximum(reduce(lo.add, [lo.product(sizes) for sizes in extents]), ONE)
     useful = lo.floor_div(points, lo.multiply(size, Const(POINTS_PER_ELEMENT, INT64)))
     blocks = lo.minimum(useful, most)
     many = lo.compare("ge", points, Const(POINTS, INT64))
@@ -231,9 +263,15 @@ def _blocks(lo: Lowering, op: Scatter, axes: list[Axis], found: Study, target: V
     lo.when(several, lambda: private(blocks), together)
 
 
-def _gather(lo: Lowering, op: Scatter, target: Var, own: Var, blocks: Operand, extents: Sequence[Operand]) -> None:
+def _clear(lo: Lowering, own: Var, block: Operand, kind: Array, extents: Sequence[Operand]) -> None:
+    zero = Const(False if kind.dtype == "bool" else 0.0 if is_float(kind.dtype) else 0, Scalar(kind.dtype))
+    whole = [Axis(Var("j", INT64), extent) for extent in extents]
+    nest(lo, whole, lambda: lo.store(own, (block, *(lo.operand(axis.index) for axis in whole)), zero))
+
+
+def _gather(lo: Lowering, combine: Lambda, target: Var, own: Var, blocks: Operand, extents: Sequence[Operand]) -> None:
     """Combine the blocks' arrays into the target."""
-    (name,) = primitives(op.combine) or ("add",)
+    (name,) = primitives(combine) or ("add",)
     block = lo.index("block")
     axes = [Axis(Var("j", INT64), extent) for extent in extents]
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import field
+from typing import Protocol
 
-from parakeet_py.base import exact_loops
+from parakeet_py.base import exact_loops, grammar
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import INT64, Array, is_complex
 from parakeet_py.imp.lower.builder import Lowering
@@ -82,9 +83,14 @@ class Study:
         return array
 
 
-def study(op: typed.Map | typed.Reduce | typed.Scan | typed.Compress | typed.Scatter) -> Study:
+class _Operator(Protocol):
+    @property
+    def body(self) -> Block: ...
+
+
+def study(op: _Operator) -> Study:
     """Walk the body of an operator once."""
-    result = Study(op.body, frozenset(typed.binders_of(op)))
+    result = Study(op.body, frozenset(grammar.binders(op)))
     _walk(op.body, result)
     return result
 

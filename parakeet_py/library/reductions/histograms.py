@@ -82,7 +82,7 @@ def outer_edges(a, limits):
 
 
 def even_edges(a, count, low, high):
-    """The edges of equal bins, and their number i by itself as a function of i."""
+    """The edges of equal bins, and their number i by itself as a function of i, an int and as a float."""
     kind = bin_kind(kind_of(low), kind_of(high), dtype_of(a))
     by_steps = kind == np.float64 and bin_kind(kind_of(low), kind_of(high)) == np.float64
     if by_steps:  # a multiplication is quicker than a look at an array
@@ -92,7 +92,7 @@ def even_edges(a, count, low, high):
         edges, step = np.linspace(low, high, count + 1, True, False, kind), None
     message = "Too many bins for data range. Cannot create {0} finite-sized bins."
     check(is_monotonic(edges, lambda x, y: x < y), "ValueError", message, count)
-    return edges, lambda i: cast(i, kind) * step + cast(low, kind) if by_steps else load(edges, i)
+    return edges, lambda i, number: number * step + cast(low, kind) if by_steps else load(edges, i)
 
 
 def even_bins(a, count, limits):
@@ -106,16 +106,22 @@ def even_bins(a, count, limits):
     first, last = cast(low, kind), cast(high, kind)
     width = last - first
 
-    zero, one, bins = constant(0, "int64"), constant(1, "int64"), cast(count, "int64")
+    one, bins = constant(1, "int64"), cast(count, "int64")
+
+    def place_inside(v):
+        """Not before the first bin, as v is not below it, nor behind the last one."""
+        guess = np.minimum(cast((v - first) / width * count, "int64"), bins - one)
+        number = cast(guess, kind)
+        below = v < edge(guess, number)
+        above = (v >= edge(guess + one, number + constant(1, kind))) & (guess != bins - one)  # and then not below
+        return guess + cast(above, "int64") - cast(below, "int64")
 
     def place(x):
         v = cast(x, kind)
+        if limits is None:  # all are inside
+            return place_inside(v)
         inside = (v >= first) & (v <= last)
-        guess = cast(prim("select", inside, (v - first) / width * count, constant(0, kind)), "int64")
-        guess = np.maximum(np.minimum(guess, bins - one), zero)
-        guess = guess - cast(v < edge(guess), "int64")  # not before the first edge: what is inside is not below it
-        guess = guess + cast((v >= edge(guess + one)) & (guess != bins - one), "int64")
-        return prim("select", inside, guess, bins)
+        return prim("select", inside, place_inside(prim("select", inside, v, first)), bins)
 
     return edges, elementwise(place, a)
 

@@ -3,7 +3,7 @@
 Operators are compared by structure, so this sees exactly what `simplify` has brought to one form. A `Load` is found
 again only while nothing in between may have written its memory; what a loop or a storing `Map` writes counts as
 written both before its body and after it. A check whose condition has already held is dropped. Loops of scalars alone
-(powers of integers) are compared with their variables numbered in order.
+(powers of integers) and reductions to scalars are compared with their variables numbered in order.
 """
 
 from __future__ import annotations
@@ -81,7 +81,11 @@ class _Eliminator(Rewriter):
                 self.remember(held, condition, 0)
             return self.descend(let)
         if isinstance(op, ir.While) and all(isinstance(one.op, _OF_SCALARS) for one in _inside(op)):
-            return self.scalar_loop(let, op)
+            return self.to_scalars(let, op, ())
+        if isinstance(op, ir.Reduce) and not op.extents:
+            effects = self.aliases.effects(op)
+            if effects.pure and not effects.calls:
+                return self.to_scalars(let, op, effects.reads)
         if isinstance(op, _LOOPS):
             writes = self.aliases.effects(op).writes
             if writes:
@@ -99,15 +103,20 @@ class _Eliminator(Rewriter):
             return new
         return self.descend(let)
 
-    def scalar_loop(self, let: Let, op: ir.While) -> Sequence[Let] | None:
+    def to_scalars(self, let: Let, op: ir.While | ir.Reduce, reads: Iterable[Var]) -> Sequence[Let] | None:
+        """A loop all of whose outs are scalars, made of what has been there since the last write to `reads`."""
         same = _numbered(op, self.operand)
-        found = [self.known.get((same, place)) for place in range(len(let.outs))]
+        written = max([self.written_at.get(atom, 0.0) for atom in reads], default=-1.0)
+        found = [self.known.get((same, place, out.type)) for place, out in enumerate(let.outs)]
+        self.clock += 1
+        missing = False
         for place, (out, one) in enumerate(zip(let.outs, found, strict=True)):
-            if one is not None and one[0].type == out.type:
+            if one is not None and one[1] > written:
                 self.replacement[out] = one[0]
             else:
-                self.remember((same, place), out, 0)
-        return self.descend(let) if None in found else ()
+                missing = True
+                self.remember((same, place, out.type), out, self.clock)
+        return self.descend(let) if missing else ()
 
     def load(self, let: Let, op: ir.Load) -> Sequence[Let] | None:
         new = rebuild(op, self.operand)
@@ -145,7 +154,7 @@ def _inside(op: ir.Op) -> Iterable[Let]:
     return (let for block in ir.blocks_of(op) for let in ir.walk(block))
 
 
-def _numbered(op: ir.While, operand: Callable[[Operand], Operand]) -> ir.While:
+def _numbered(op: ir.While | ir.Reduce, operand: Callable[[Operand], Operand]) -> ir.Op:
     """A loop whose own variables are the same for all loops that are written alike."""
     known: dict[Operand, Operand] = {}
 

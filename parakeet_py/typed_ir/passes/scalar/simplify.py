@@ -33,6 +33,9 @@ class Simplifier(ArraySimplifier):
         super().__init__(function)
         self.depth = 0
         self.ranges: list[Interval | None] = []  # of the int64 results of the block rewritten last
+        self.spanned: set[Operand] = (
+            set()
+        )  # extents of operators so far: later ones are equal only if they have them, too
 
     # ---- the walk ----
 
@@ -177,7 +180,7 @@ class Simplifier(ArraySimplifier):
             if isinstance(right, Const) and isinstance(left, Var):
                 self.facts.set(self.replacement, left, Const(right.value, ir.scalar_type(left)))
             elif isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
-                old, new = sorted((left, right), key=lambda var: var.uid)
+                old, new = sorted((left, right), key=lambda var: (var not in self.spanned, var.uid))
                 self.facts.set(self.replacement, new, old)
 
     def descend(self, let: Let) -> Sequence[Let] | None:
@@ -189,6 +192,7 @@ class Simplifier(ArraySimplifier):
                 bounds = (*op.extents, *op.reduced_extents) if isinstance(op, ir.Reduce) else op.extents
             operands = self.operands(bounds)
             if not isinstance(op, ir.For):
+                self.spanned.update(operands)
                 indices = (*op.indices, *op.reduced_indices) if isinstance(op, ir.Reduce) else op.indices
                 for index, extent in zip(indices, operands, strict=True):
                     if extent == ir.ONE:
