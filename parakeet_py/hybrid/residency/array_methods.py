@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from parakeet_py.hybrid.residency.array_flags import ArrayFlags
 from parakeet_py.hybrid.residency.arrays import Layout
 from parakeet_py.hybrid.residency.flat_elements import FlatElements
 from parakeet_py.hybrid.residency.operations import operations
@@ -84,6 +85,10 @@ class ArrayMethods:
         """The array that a view of `stand_in` stands for."""
         raise NotImplementedError
 
+    def take_layout(self) -> None:
+        """Be what Python has made of `stand_in`."""
+        raise NotImplementedError
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise NotImplementedError
 
@@ -129,8 +134,8 @@ class ArrayMethods:
         return self.size * self.dtype.itemsize
 
     @property
-    def flags(self) -> Any:
-        return self.stand_in.flags
+    def flags(self) -> ArrayFlags:
+        return ArrayFlags(self)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -156,6 +161,9 @@ class ArrayMethods:
             if not view.shape and _is_element(key) and isinstance(value, ArrayMethods | np.ndarray | list | tuple):
                 np.empty(1, self.dtype)[0] = np.empty(np.shape(value), self.dtype)  # NumPy's error, if it has one
             operations().assign(view, value)
+
+    def __delitem__(self, key: Any) -> None:
+        raise ValueError("cannot delete array elements")
 
     def _basic(self, key: Any) -> Any:
         """The view that a basic index means; None if the index is none."""
@@ -235,17 +243,18 @@ class ArrayMethods:
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Whether it may be stored to, as NumPy's method says it."""
         self.stand_in.setflags(write=write, align=align, uic=uic)
-        self._layout = self._layout._replace(writeable=self.stand_in.flags.writeable)
+        self.take_layout()
 
     # ---- new arrays --------------------------------------------------------------------------------------------------
 
     def copy(self, order: str = "C") -> Any:
         return operations().expression(f"a0.copy({order!r})", self)
 
-    __copy__ = copy
+    def __copy__(self) -> Any:
+        return self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+        return self.copy("K")
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -253,6 +262,8 @@ class ArrayMethods:
         kind = np.dtype(dtype)
         if not np.can_cast(self.dtype, kind, casting):  # type: ignore[arg-type]
             np.empty(0, self.dtype).astype(kind, casting=casting)  # type: ignore[call-overload]
+        if kind.kind not in "biufc":
+            raise TypeError(f"a device has no elements of dtype {kind}")
         if kind == self.dtype and not copy and order == "K":
             return self
         return operations().expression(f"a0.astype(np.dtype({kind.name!r}), {order!r})", self)
