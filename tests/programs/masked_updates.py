@@ -215,3 +215,24 @@ def shifted_in_one_memory(x):
     a, b = x[1:], x[:-1]
     a[b > 0] = np.sqrt(b[b > 0])
     b[a > 0] = np.exp(-b[a > 0])
+
+
+@program(
+    [
+        (arr("f8", 1, values=[value]), arr("b1", 1, values=[flag]), arr("c16", 1, 1))
+        for value in (2.0, -1.0)
+        for flag in (True, False)
+    ],
+    mutates=(0,),
+)
+def selections_of_few(x, b, c):
+    four = np.arange(4) * x[0]
+    x[b] += 1.0
+    return (
+        x[b],
+        (x * 2)[x > 0],
+        c[c != 0],
+        four[four > 2.0],
+        four[np.array([True, False, b[0], True])],
+        x[np.nonzero(b)],
+    )

@@ -33,6 +33,7 @@ BLOCKS = 512
 BLOCK = 8192
 BRANCH_COST = 20  # bodies up to this cost are cheaper than a mispredicted branch
 BATCH = 512  # more points than these are packed in one go, and at most twice as many
+FEW = 8  # points that are looked at one by one, here
 GROUP = 64  # points whose flags are looked at together
 
 _BYTE = Scalar("uint8")
@@ -57,7 +58,9 @@ def _lower(lo: Lowering, outs: tuple[Var, ...], op: Compress, found: Study, axes
     blocks = lo.ceil_div(split.extent, share)
     places = lo.stack_array("place", "int64", BLOCKS + 1)
     small = all(isinstance(out.type, Array) and itemsize(out.type.dtype) <= 16 for out in outs[1:])
-    vectors = not lo.special  # a thread of a GPU has none, and no stack to speak of
+    extent, size = split.extent, split.size
+    few = isinstance(extent, Const) and isinstance(size, Const) and extent.whole * size.whole <= FEW
+    vectors = not (lo.special or few)  # a thread of a GPU has none, and no stack to speak of
     packed = vectors and found.simple and static_cost(op.body) <= BRANCH_COST and small
     flags = None
     if vectors and found.simple and len(axes) == 1 and len(outs) > 1 and not in_bytes(found, op.body.results[0]):
@@ -115,7 +118,10 @@ def _lower(lo: Lowering, outs: tuple[Var, ...], op: Compress, found: Study, axes
 
             lo.when(keep if flags is None else lo.load(flags, here), fill)
 
-        lo.region(blocks, ONE, amount, ranges, order_of(lo, axes), "count" if counting else "compress")
+        if few and not lo.special and not found.has_check:
+            ranges(ZERO, blocks)
+        else:
+            lo.region(blocks, ONE, amount, ranges, order_of(lo, axes), "count" if counting else "compress")
 
     blocks_of_points(True, [])
     total = lo.declare("count", INT64, ZERO)

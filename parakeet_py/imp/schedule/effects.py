@@ -124,15 +124,16 @@ def checks_before_effects(function: Function, harmless: Collection[int] = ()) ->
         return _stores_outside(function, made, statement)
 
     def sort(statement: Statement, shown: bool) -> None:
-        if isinstance(statement, Check):
+        if isinstance(statement, Let):
+            if isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
+                here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
+                (after if shown else before).update(here)
+        elif isinstance(statement, Check):
             (after if shown else before).add(statement.failure)
-        if isinstance(statement, Call):  # all that may fail in it comes after all that it may store
+        elif isinstance(statement, Call):  # all that may fail in it comes after all that it may store
             own = statement.procedure in library
             codes = _of_library(statement, library) if own else {statement.failure, *inner_codes}
             (after if shown or shows(statement) else before).update(codes)
-        if isinstance(statement, Let) and isinstance(statement.rhs, Prim) and statement.rhs.name in CHECKED:
-            here = {code for code, pos in overflows if pos == statement.pos} or {code for code, _ in overflows}
-            (after if shown else before).update(here)
 
     _in_order(function.body, shows, sort)
     return frozenset(before - after)

@@ -32,6 +32,7 @@ class Unit:
     polls: bool = True  # its loops look up for signals
     looks: bool = False  # some of them ask whether a handler has raised; others leave that to these
     extents: frozenset[Var] | None = None  # variables that are extents of arrays, once they are asked for
+    unread: set[Var] | None = None  # its results of which it reads nothing, once they are asked for
     is_region: bool = False  # its outermost function is a region itself
     returns: str = "i32"  # what its outermost function returns: the status, and after it results of a procedure
     library: dict[str, ir.Function] = field(default_factory=dict)  # the procedures of the library, by name

@@ -44,12 +44,17 @@ def streamed(scope: Scope, statement: ir.For) -> Var | None:
     assert isinstance(kind, Array)
     if kind.layout != "C" or is_complex(kind.dtype) or itemsize(kind.dtype) < 4:
         return None
-    return last.array if last.array in _never_read(scope.unit.function) else None
+    unit = scope.unit
+    if unit.unread is None:
+        unit.unread = _never_read(unit.function)
+    return last.array if last.array in unit.unread else None
 
 
 def _never_read(function: ir.Function) -> set[Var]:
     """New arrays of a function that are its results, and views of all their elements, of which nothing is read."""
-    results = {one for one in function.results if isinstance(one, Var)}
+    results = {one for one in function.results if isinstance(one, Var) and isinstance(one.type, Array)}
+    if not results:
+        return set()
     made: dict[Var, Var] = {}  # an array -> the result that it is
     used: set[Var] = set()
     for one in ir.walk(function.body):
