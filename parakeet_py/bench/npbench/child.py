@@ -99,6 +99,11 @@ def difference(program: Program, expected: Sequence[Any], found: Sequence[Any], 
     return None
 
 
+def incomplete(expected: Sequence[Any], found: Sequence[Any]) -> str:
+    """What a note says of results that a system does not give, and may not have computed."""
+    return f"gives {len(found)} of {len(expected)} results" if len(found) < len(expected) else ""
+
+
 def spread(times: Sequence[float]) -> float:
     """How far the quarters of some times are apart, relative to the median."""
     if len(times) < 2:
@@ -128,11 +133,12 @@ def examine(program: Program, preset: str, variant: str, seconds: float, clock: 
         started = now()
         result = form.call(mine)
         finding.first = finding.first or made + now() - started
-        wrong = difference(program, expected, outputs(program, form, mine, result), ours)
+        found = outputs(program, form, mine, result)
+        wrong = difference(program, expected, found, ours)
         if wrong is not None:
             finding.status, finding.reason = "WRONG", wrong
             return finding
-    finding.note = form.note()
+    finding.note = form.note() or incomplete(expected, found)
     for _ in range(AGAIN):
         _rounds(program, values, [(numpy, finding.numpy), (form, finding.times)], seconds, now)
         if max(spread(finding.numpy), spread(finding.times)) <= SPREAD:

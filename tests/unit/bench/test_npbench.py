@@ -187,6 +187,9 @@ class TestDifferences:
         assert "is of float32, not of float64" in str(child.difference(program, [one], [single], exact=True))
         assert "has the shape (2,), not (3,)" in str(child.difference(program, [one], [one[:2]], exact=False))
         assert "0 results, not 1" in str(child.difference(program, [one], [], exact=False))
+        assert child.difference(program, [one, one], [one], exact=False) is None
+        assert child.incomplete([one, one], [one]) == "gives 1 of 2 results"
+        assert child.incomplete([one], [one]) == ""
         assert "1 results, not 2" in str(child.difference(program, [one, one], [one], exact=True))
         assert "is of float, not of float64" in str(child.difference(program, [np.float64(1)], [1.0], exact=True))
 
