@@ -204,7 +204,7 @@ def evaluate_quietly(name: str, args: list[Value]) -> Value:
 
 def convert(value: Value, dtype: str) -> Value:
     """What `Cast` gives: `ndarray.astype`, with the real part taken of a complex number cast to a real dtype."""
-    if is_complex(value.dtype.name) and not is_complex(dtype) and dtype != "bool":
+    if value.dtype.kind == "c" and not is_complex(dtype) and dtype != "bool":
         value = value.real
     with np.errstate(all="ignore"):
         return np.asarray(value).astype(dtype)[()]

@@ -24,6 +24,7 @@ from parakeet_py.call.give_back import kept_arguments
 from parakeet_py.call.load import can_be_static, read_source
 from parakeet_py.hybrid.devices.device import Machine
 from parakeet_py.hybrid.devices.device_detection import items_of
+from parakeet_py.hybrid.devices.team import Team
 from parakeet_py.hybrid.residency.array_interfaces import Interface, interface_of
 from parakeet_py.hybrid.residency.arrays import Layout
 from parakeet_py.hybrid.residency.device_array import DeviceArray
@@ -93,7 +94,7 @@ class Repeated:
 
     def remember(self, config: Config, seen: Seen, compiled: Compiled) -> None:
         """A call has gone the long way."""
-        if compiled.plan.opaque_args or not is_simple(compiled):
+        if not is_simple(compiled):
             return
         known = self._under(config)
         if len(known) >= MOST:
@@ -120,32 +121,34 @@ def is_simple(compiled: Compiled) -> bool:
     )
 
 
-def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: Mapping[int, Interface]) -> Seen | None:
-    """What a call in positional form looks like; None if it has to go the long way.
+def look(
+    dispatcher: Dispatcher, normal: Sequence[Any], place: Machine | Team, asked: Mapping[int, Interface]
+) -> Seen | None:
+    """What a call in positional form looks like, on a device alone or on a team; None if it has to go the long way.
 
     `asked` has what some arrays have said already.
     """
     known = dispatcher.knowledge.facts
     given = list(normal)
-    facts: list[Any] = [device, len(given)]
+    facts: list[Any] = [place, len(given)]
     if known.hidden:
         try:
             given += [read_source(dispatcher.function, source, normal) for source in known.hidden]
         except MissingValue:
             return None
         facts += [static_key(value) for value in given[len(normal) :]]
-    for place in known.values:
-        if isinstance(place, int) and can_be_static(normal[place]):
-            facts.append(static_key(normal[place]))
+    for number in known.values:
+        if isinstance(number, int) and can_be_static(normal[number]):
+            facts.append(static_key(normal[number]))
     kind: Any = None
     homes: dict[Any, int] = {}
-    places: list[tuple[int, int]] = []
+    offsets: list[tuple[int, int]] = []
     foreign: dict[int, tuple[Any, Interface]] = {}
     for value in given:
         type_ = type(value)
         if type_ is DeviceArray:
             facts += form_of(value._layout, value._offset)
-            places.append((homes.setdefault(value._home, len(homes)), value._offset))
+            offsets.append((homes.setdefault(value._home, len(homes)), value._offset))
             kind = value if kind is None else kind
         elif type_ in _BY_TYPE or (type_ is int and -(2**63) <= value < 2**63):
             facts.append(type_)
@@ -154,18 +157,20 @@ def look(dispatcher: Dispatcher, normal: Sequence[Any], device: Machine, asked: 
         elif type_ is np.ndarray or items_of(value):
             return None
         elif class_lives_elsewhere(type_):
-            interface = asked.get(id(value)) or interface_of(value, device.stream)
-            if interface is None or not device.owns(interface.address):
+            if isinstance(place, Team):
+                return None
+            interface = asked.get(id(value)) or interface_of(value, place.stream)
+            if interface is None or not place.owns(interface.address):
                 return None
             foreign[id(value)] = value, interface
             facts += (*form_of(interface.layout, interface.address), type_)
             kind = value if kind is None else kind
         else:
             facts.append(id(value))
-    if kind is None or (foreign and not _are_apart(foreign, given, device)):
+    if kind is None or (foreign and not _are_apart(foreign, given, place)):
         return None
-    if len(homes) < len(places):  # which of them share memory
-        facts += places
+    if len(homes) < len(offsets):  # which of them share memory
+        facts += offsets
     return Seen(tuple(facts), given, foreign, kind)
 
 
@@ -180,7 +185,7 @@ def form_of(layout: Layout, place: int) -> tuple[Any, ...]:
     return dtype, len(shape), writeable, place % ALIGNMENT
 
 
-def _are_apart(foreign: Mapping[int, tuple[Any, Interface]], given: Sequence[Any], device: Machine) -> bool:
+def _are_apart(foreign: Mapping[int, tuple[Any, Interface]], given: Sequence[Any], device: Any) -> bool:
     """Whether no array of another library has bytes in common with another array; none is given twice."""
     parts = [interface.bounds() for _, interface in foreign.values()]
     for value in given:

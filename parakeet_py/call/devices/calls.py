@@ -193,8 +193,8 @@ def _result(
     dispatcher: Dispatcher, args: tuple[Any, ...], team: Team, asked: dict[int, Interface] | None, in_regions: bool
 ) -> Any:
     device, elsewhere = team.alone, some_live_elsewhere(args)
-    if device is not None and elsewhere and not in_regions:
-        seen = look(dispatcher, args, device, asked or {})
+    if elsewhere and not in_regions:
+        seen = look(dispatcher, args, device or team, asked or {})
         known = None if seen is None else repeated_of(dispatcher).known(dispatcher.config(), seen.facts)
         if seen is not None and known is not None:
             with Residents(team, seen.kind, seen.foreign, function=dispatcher.function) as residents:
@@ -241,9 +241,10 @@ def _call(
         native = partial(config.on_cpu, target, args)
         return left_of(dispatcher).run(args, team, team_plan_of(compiled), leaves, native, shared)
     result = _run(dispatcher, compiled, args, leaves, team, residents, in_regions)
-    if device is not None and residents.kind is not None and not in_regions and compiled.plan is not None:
-        seen = look(dispatcher, args, device, {})
-        if seen is not None:
+    plan = compiled.divided if device is None else compiled.plan
+    if residents.kind is not None and not in_regions and plan is not None:
+        seen = look(dispatcher, args, device or team, {})
+        if seen is not None and not plan.opaque_args:
             repeated_of(dispatcher).remember(dispatcher.config(), seen, compiled)
     return result
 

@@ -39,6 +39,7 @@ from parakeet_py.hybrid.plan.device_plan import DevicePlan
 from parakeet_py.hybrid.plan.failures import exception_of
 from parakeet_py.hybrid.plan.host_code import TO_KERNELS, given_loads
 from parakeet_py.hybrid.residency.arrays import GRANULE, Buffer, Layout, Window, allocated, memory_of_copy
+from parakeet_py.hybrid.residency.byte_ranges import same
 from parakeet_py.hybrid.residency.device_array import DeviceArray
 from parakeet_py.hybrid.residency.persistent_memory import Home
 from parakeet_py.llvm.runtime.error_state import asks_for_errors, error_state
@@ -582,7 +583,7 @@ def _result(found: Recorded, kind: _Kind, buffers: Sequence[Buffer], elements: S
 def _same(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
     """Whether the same bytes are valid in the same memories."""
     return one.keys() == other.keys() and all(
-        spans is other[place] or np.array_equal(spans, other[place]) for place, spans in one.items()
+        spans is other[place] or same(spans, other[place]) for place, spans in one.items()
     )
 
 

@@ -42,6 +42,7 @@ class Parts:
     across : the ranges of the second axis, if there is one
     again : parts change what they have made, and need nothing else
     streamed : the parts that a device computes in pieces
+    has_room : there is memory for what parts need and write, but for those
     computed : the ranges that results are of, and who has what was computed: of what is streamed, the host
     """
 
@@ -60,7 +61,7 @@ class Parts:
         self.stored = {access.array for access in division.touched.writes}
         if division.join == "histogram":
             self.stored = set()
-        self.again = False
+        self.again = self.has_room = False
         self.streamed: set[int] = set()
         self.computed: list[Range] = []
         self.stop = Stop()
@@ -102,6 +103,7 @@ class Parts:
         self.make_results()
         self._make_room()
         best = self._in_small_enough_pieces() if self.streamed else self
+        best.has_room = not self.streamed  # looking for that gives memory up
         return best._run()
 
     def _run(self) -> list[Any]:
@@ -137,6 +139,7 @@ class Parts:
 
     def _fills(self) -> None:
         """Parts write their ranges of the results."""
+        self.has_room = False
         for written, (_, lo, hi) in zip(self.written, self.ranges, strict=True):
             for array in self.whole:
                 box = tuple((lo, hi) if axis == self.division.axis else (0, n) for axis, n in enumerate(array.shape))
@@ -165,6 +168,9 @@ class Parts:
 
     def _make_room(self) -> None:
         """Make place for what parts need and write on their devices; what does not fit even so will be streamed."""
+        if self.has_room:
+            return
+        self.has_room = True
         for number, (who, _, _) in enumerate(self.ranges):
             try:
                 self._reserve(number) if who != HOST else None

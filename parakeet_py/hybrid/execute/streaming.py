@@ -27,15 +27,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from parakeet_py.hybrid.devices.device import Device, DeviceMemoryError
 from parakeet_py.hybrid.execute.device_loss import Lost
 from parakeet_py.hybrid.execute.part_future import Started
 from parakeet_py.hybrid.partition.division import Bounds
 from parakeet_py.hybrid.residency.arrays import Buffer
 from parakeet_py.hybrid.residency.blocks import HOST, Root, SharedArray
-from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, intersection, union
+from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, intersection, same, union
 from parakeet_py.hybrid.residency.windows import Window, Windows, extents
 
 if TYPE_CHECKING:
@@ -95,7 +93,7 @@ def _alike(parts: Parts, number: int) -> set[Root]:
     return {
         root
         for root, spans in parts.needed[number].items()
-        if root not in written and np.array_equal(spans, first.get(root, NOTHING))  # all need together what one needs
+        if root not in written and same(spans, first.get(root, NOTHING))  # all need together what one needs
     }
 
 

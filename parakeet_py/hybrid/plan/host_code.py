@@ -324,6 +324,8 @@ class _Writer:
         match rhs:
             case Prim(name, args):
                 return self.prim(out, name, args)
+            case Cast(arg) if _native(arg.type) and dtype_of(out) == "float64":
+                return f"scalar({self.operand(arg)}, 'float64')"  # rounded once, as integers are
             case Cast(arg):
                 return self.kept(f"convert({self.scalar(arg)}, {dtype_of(out)!r})", out.type)
             case ir.Read(cell):

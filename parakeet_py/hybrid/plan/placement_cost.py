@@ -32,16 +32,17 @@ def costs_of(call: TeamCall, division: Division, values: dict[Var, Any], extent:
         for hi in (1, extent)
     )
     found = []
+    operations = {on_host: operations_of(call, division, values, HOST if on_host else 1) for on_host in (True, False)}
     for who in range(0 if team.cpu else 1, len(team.devices) + 1):
         device = None if who == HOST else team.devices[who - 1]
         speed = call.plan.cpu_speed(call.threads) if device is None else device_speed(device)
-        fixed, each = beginning(speed, who), operations_of(call, division, values, who) / speed.operations
+        fixed, each = beginning(speed, who), operations[who == HOST] / speed.operations
         measured = call.plan.rates.cost(id(division.part), "cpu" if device is None else device.name)
         if measured is not None and not steady:
             fixed, each = measured
         if speed.link:
-            first, last = (missing(needed, who, steady) for needed in (one, all_))
-            copies = len(all_) if last else 0
+            last = missing(all_, who, steady)
+            first, copies = (missing(one, who, steady), len(all_)) if last else (0, 0)
             fixed += first / speed.link + copies * speed.start
             each += (last - first) / speed.link / max(extent - 1, 1)
         found.append(Cost(fixed, each))

@@ -1,4 +1,4 @@
-"""Sets of bytes as sorted bounds: [a, b) and [c, d) are the array (a, b, c, d).
+"""Sets of bytes as sorted bounds: [a, b) and [c, d) are (a, b, c, d), a tuple, or an array of NumPy's of many.
 
 Which bytes of an array's memory are valid somewhere, missing there, written by a part: all are such sets, and all that
 is done with them is union, intersection and difference. `bytes_of_box` gives the bytes of a box of elements in an
@@ -12,29 +12,40 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Spans = np.ndarray[Any, np.dtype[np.int64]]
-NOTHING: Spans = np.empty(0, np.int64)
-FEW = 32  # bounds of two sets
+Spans = tuple[int, ...] | np.ndarray[Any, np.dtype[np.int64]]
+NOTHING: Spans = ()
+FEW = 32  # bounds that are a tuple
 _END = 1 << 62
 MANY_SPANS = 1 << 16  # a box of more pieces is taken as one, where that does no harm
 
 
 def span(start: int, stop: int) -> Spans:
     """One span; nothing if it is empty."""
-    return np.array((start, stop), np.int64) if start < stop else NOTHING
+    return (start, stop) if start < stop else NOTHING
+
+
+def _spans(bounds: np.ndarray[Any, Any]) -> Spans:
+    return bounds if len(bounds) > FEW else tuple(bounds.tolist())
+
+
+def same(left: Spans, right: Spans) -> bool:
+    """Whether two sets have the same bytes."""
+    if len(left) != len(right):
+        return False
+    return left == right if isinstance(left, tuple) else np.array_equal(left, right)
 
 
 def union(left: Spans, right: Spans) -> Spans:
     if not len(left) or not len(right):
         return left if len(left) else right
     if len(left) == len(right) == 2:  # as most sets are
-        (a, b), (c, d) = left.tolist(), right.tolist()
+        (a, b), (c, d) = left, right
         if a <= c and d <= b:
             return left
         if c <= a and b <= d:
             return right
         if a <= d and c <= b:
-            return np.array((min(a, c), max(b, d)), np.int64)
+            return (min(a, c), max(b, d))
     return _merged(left, right, np.logical_or)
 
 
@@ -42,7 +53,7 @@ def intersection(left: Spans, right: Spans) -> Spans:
     if not len(left) or not len(right):
         return NOTHING
     if len(left) == len(right) == 2:
-        (a, b), (c, d) = left.tolist(), right.tolist()
+        (a, b), (c, d) = left, right
         if a <= c and d <= b:
             return right
         return left if c <= a and b <= d else span(max(a, c), min(b, d))
@@ -53,7 +64,7 @@ def difference(left: Spans, right: Spans) -> Spans:
     if not len(left) or not len(right):
         return left
     if len(left) == len(right) == 2:
-        (a, b), (c, d) = left.tolist(), right.tolist()
+        (a, b), (c, d) = left, right
         if d <= a or b <= c:
             return left
         if c <= a or b <= d:
@@ -63,31 +74,30 @@ def difference(left: Spans, right: Spans) -> Spans:
 
 def _merged(left: Spans, right: Spans, keep: Callable[..., Any]) -> Spans:
     """The bytes for which `keep(in left, in right)`."""
-    if len(left) + len(right) <= FEW:
-        return _merged_few(left.tolist(), right.tolist(), keep)
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return _merged_few(left, right, keep)
     bounds = np.union1d(left, right)
     inside_left = np.searchsorted(left, bounds, side="right") % 2 == 1
     inside_right = np.searchsorted(right, bounds, side="right") % 2 == 1
     inside = keep(inside_left, inside_right)
     changes = inside != np.concatenate(([False], inside[:-1]))
-    found: Spans = bounds[changes]
-    return found
+    return _spans(bounds[changes])
 
 
-def _merged_few(left: list[int], right: list[int], keep: Callable[..., Any]) -> Spans:
+def _merged_few(left: tuple[int, ...], right: tuple[int, ...], keep: Callable[..., Any]) -> Spans:
     """The same of few spans, one bound after the other: NumPy takes longer to begin."""
     found: list[int] = []
     i = j = 0
     inside = 0
     both, either = keep is np.logical_and, keep is np.logical_or
-    left.append(_END)
-    right.append(_END)
+    left, right = (*left, _END), (*right, _END)
     while True:
-        bound = min(left[i], right[j])
+        one, other = left[i], right[j]
+        bound = one if one < other else other
         if bound == _END:
-            return np.array(found, np.int64)
-        i += left[i] == bound
-        j += right[j] == bound
+            return tuple(found) if len(found) <= FEW else np.array(found, np.int64)
+        i += one == bound
+        j += other == bound
         now = i & j & 1 if both else (i | j) & 1 if either else i & ~j & 1
         if now != inside:
             found.append(bound)
@@ -96,14 +106,17 @@ def _merged_few(left: list[int], right: list[int], keep: Callable[..., Any]) -> 
 
 def size_of(spans: Spans) -> int:
     if len(spans) == 2:
-        start, stop = spans.tolist()
-        return int(stop - start)
+        start, stop = spans
+        return stop - start
+    if isinstance(spans, tuple):
+        return sum(spans[1::2]) - sum(spans[::2])
     return int((spans[1::2] - spans[::2]).sum())
 
 
 def pieces(spans: Spans) -> Iterator[tuple[int, int]]:
     """The (start, stop) of every span."""
-    return zip(spans[::2].tolist(), spans[1::2].tolist(), strict=True)
+    bounds = spans if isinstance(spans, tuple) else spans.tolist()
+    return zip(bounds[::2], bounds[1::2], strict=True)
 
 
 class Rows(NamedTuple):
@@ -133,9 +146,10 @@ def rows_of(spans: Spans) -> Iterator[Rows]:
     if not len(spans):
         return
     if len(spans) == 2:
-        start, stop = spans.tolist()
+        start, stop = spans
         yield Rows(start, stop - start, 0, 1)
         return
+    spans = np.asarray(spans, np.int64)
     starts, widths = spans[::2], spans[1::2] - spans[::2]
     steps = np.diff(starts)
     breaks = np.flatnonzero((widths[1:] != widths[:-1]) | np.concatenate(([False], steps[1:] != steps[:-1]))) + 1
@@ -187,7 +201,7 @@ def bytes_in_box(
         else:
             outer.append((stride, extent))
     if not outer:
-        return np.array((first, first + run), np.int64)
+        return (first, first + run)
     count = 1
     for _, extent in outer:
         count *= extent
@@ -201,7 +215,7 @@ def bytes_in_box(
     bounds[::2], bounds[1::2] = starts, starts + run
     apart = np.concatenate(([True], bounds[2::2] > np.maximum.accumulate(bounds[1:-1:2])))
     if apart.all():
-        return bounds
+        return _spans(bounds)
     ends = np.maximum.accumulate(bounds[1::2])
     last = np.concatenate((np.flatnonzero(apart)[1:] - 1, [len(starts) - 1]))
-    return np.column_stack((starts[apart], ends[last])).ravel()
+    return _spans(np.column_stack((starts[apart], ends[last])).ravel())

@@ -22,7 +22,7 @@ from numpy.lib.array_utils import byte_bounds
 from parakeet_py.hybrid.devices.device import Device
 from parakeet_py.hybrid.residency.arrays import Buffer, contents_of, memory_of, reserved
 from parakeet_py.hybrid.residency.blocks import HOST, Memories, Root
-from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, difference, span, union
+from parakeet_py.hybrid.residency.byte_ranges import NOTHING, Spans, difference, pieces, span, union
 from parakeet_py.hybrid.residency.fingerprint import fingerprint
 
 _reserving = threading.Lock()
@@ -189,7 +189,7 @@ class Home:
         for place in sorted(self.valid, key=lambda place: place is None):  # devices copy faster
             some = difference(self.valid[place], known)
             known = union(known, some)
-            stretches = [(low, high - low) for low, high in some.reshape(-1, 2).tolist()]
+            stretches = [(low, high - low) for low, high in pieces(some)]
             begin = self._begin(place) if stretches else 0
             kept.append((place, some, [(low, contents_of(place, begin + low, size)) for low, size in stretches]))
 
