@@ -96,6 +96,23 @@ def broadcast_sum(x, y):
 
 
 @program(
+    [
+        (arr(dtype, *shape), k)
+        for dtype in ("i4", "i8", "u8", "f4", "f8")
+        for shape, k in (((2, 1), 1), ((9, 1), 9), ((1, 9), 1), ((11, 13), 20))
+    ],
+    ulp=4,
+    sums=16,
+)
+def long_body_of_corners(x, k):
+    """Whether a row of the corner is read again is known at run time, outside the loop over its elements."""
+    y = x[:k, :k]
+    z = x[:k]
+    sums = x * y + x * x * x - y * y * 3 + (x + 1) * (y + 2) * (x - 3)
+    return sums + np.maximum(x + y, z * 3) * 7 + np.minimum(x * 5, y - 2)
+
+
+@program(
     [(arr("f8", 5), arr("f8", 5, seed=1)), (arr("f4", 0), arr("f4", 0)), (arr("f8", 2, 2), arr("f8", 2, seed=1))],
     kernels=1,
 )

@@ -39,8 +39,9 @@ class _Body:
     def __init__(self, loop: ir.For) -> None:
         self.moved: set[Operand] = {loop.index}  # by one from iteration to iteration
         self.varying: set[Operand] = set()  # what else depends on the iteration
-        self.steady: list[ir.Statement] = []  # sums and products of integers that do not
+        self.steady: list[ir.Statement] = []  # whole numbers and truths that do not, and can be computed before it
         self.rest: list[ir.Statement] = []
+        self.inside: set[Operand] = set()  # what the rest binds
         self.accesses: list[tuple[Var, tuple[Operand, ...]]] = []  # those that move
         self.operations = 0
         self.stores = False
@@ -49,10 +50,12 @@ class _Body:
     def _see(self, statement: ir.Statement) -> bool:
         """Take a statement in; False where it must not be in such a loop."""
         match statement:
-            case ir.Let(out, Prim("add" | "sub" | "mul", args)) if self._is_steady(out, args):
+            case ir.Let(out, Prim(name, args)) if self._is_steady(out, name, args):
                 self.steady.append(statement)
                 return True
         self.rest.append(statement)
+        if isinstance(statement, ir.Let):
+            self.inside.add(statement.out)
         match statement:
             case ir.Let(out, Load(array, indices)):
                 moves = not all(map(self._stays, indices))
@@ -75,8 +78,10 @@ class _Body:
                 return True
         return False
 
-    def _is_steady(self, out: Var, operands: tuple[Operand, ...]) -> bool:
-        return is_integer(dtype_of(out)) and all(map(self._stays, operands))
+    def _is_steady(self, out: Var, name: str, operands: tuple[Operand, ...]) -> bool:
+        if dtype_of(out) != "bool" and not is_integer(dtype_of(out)) or _is_left_alone(name, operands):
+            return False
+        return self.inside.isdisjoint(operands) and all(map(self._stays, operands))
 
     def _operation(self, out: Var, operands: tuple[Operand, ...]) -> None:
         if not all(map(self._stays, operands)):
@@ -130,6 +135,8 @@ def divided(
         kind = array.type
         assert isinstance(kind, Array)
         unit = unit_axis(kind)
+        if any(index in body.inside for axis, index in enumerate(indices) if axis != unit):
+            continue
         address(f, scope.array(array), ["0" if axis == unit else scope.scalar(i) for axis, i in enumerate(indices)])
     whole = f.binary("and", "i64", f.binary("sub", "i64", last, first), str(-lanes))
     return replace(loop, body=ir.Block(tuple(body.rest))), f.binary("add nsw", "i64", first, whole), lanes
