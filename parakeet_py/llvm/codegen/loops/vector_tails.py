@@ -79,7 +79,7 @@ class _Body:
         return False
 
     def _is_steady(self, out: Var, name: str, operands: tuple[Operand, ...]) -> bool:
-        if dtype_of(out) != "bool" and not is_integer(dtype_of(out)) or _is_left_alone(name, operands):
+        if (dtype_of(out) != "bool" and not is_integer(dtype_of(out))) or _is_left_alone(name, operands):
             return False
         return self.inside.isdisjoint(operands) and all(map(self._stays, operands))
 
