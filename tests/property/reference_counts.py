@@ -134,15 +134,19 @@ def spare_references(result: Any) -> list[tuple[Any, int]]:
     return [(one, sys.getrefcount(one) - 2 * places[id(one)]) for one in found]
 
 
-def references(value: Any) -> Iterator[Any]:
-    """What is in a value, once for each reference to it."""
+def references(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """What is in a value, once for each reference to it; a container that is in several places is looked into once."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
     match value:
         case tuple() | list():
-            for item in value:
-                yield item
-                yield from references(item)
+            held = list(value)
         case dict():
-            for key, item in value.items():
-                yield key
-                yield item
-                yield from references(item)
+            held = [one for item in value.items() for one in item]
+        case _:
+            return
+    for one in held:
+        yield one
+        yield from references(one, seen)
