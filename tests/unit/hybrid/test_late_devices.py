@@ -245,11 +245,8 @@ def test_memory_that_runs_out() -> None:
 
 
 def test_pieces_in_lanes() -> None:
-    """Data that does not fit is computed in pieces, in several lanes at once."""
-    work: Any = accelerate(lambda x: np.sqrt(x[:-2] + x[1:-1] + x[2:]))
-    here = np.random.default_rng(1).random(6000)
+    """Data that does not fit is computed in pieces, in several lanes at once, each of which takes in a total."""
     with late_devices(memory=1 << 15), options(devices="emulated"):
-        assert np.array_equal(work(here), work.__wrapped__(here))
         assert np.array_equal(accelerate(np.cumsum)(np.arange(6000)), np.arange(6000).cumsum())
 
 
