@@ -149,7 +149,8 @@ class _Raiser(Rewriter):
         groups = Writer(let.pos)
         results = self.groups(groups, found, outs)
         original = fresh_copy(Block((let,), outs))
-        writer.let(ir.If(paying, fresh_copy(groups.block(*results)), original, seldom=True), *outs)
+        short = all(self.differs(one, op.index) for one in found.families)  # sums, too, where there are few iterations
+        writer.let(ir.If(paying, fresh_copy(groups.block(*results)), original, seldom=short), *outs)
         self.facts.pop(mark)
         return writer.statements
 
