@@ -279,6 +279,12 @@ def counts_and_sums_of_one_array(x, weights, bins):
     return np.histogram(x, bins)[0], np.histogram(x, bins, weights=weights)[0]
 
 
+@program([(arr("f4", 0), 10), (arr("f2", 0), 10), (arr("f8", 0), 10), (arr("f4", 5), 10)])
+def edges_of_histograms_of_nothing(x, bins):
+    """They are computed in float64, and rounded to what the array has."""
+    return np.histogram(x, bins)
+
+
 @program([(arr("f8", 300, values="positive"), arr("f8", 300), 4)], mutates=(1,), regrouped=40)
 def scatters_with_a_change_between(x, y, count):
     """The second one reads what the statements between have stored, the last one what the first one has added."""

@@ -77,6 +77,8 @@ def bin_kind(*kinds):
 
 def outer_edges(a, limits):
     """Where the first bin begins and the last one ends."""
+    if limits is None and dtype_of(a) in (np.float16, np.float32):
+        check(a.shape[0] > 0, "Deoptimize", "a histogram of no numbers, whose edges are computed in float64")
     low, high = range_of_values(a) if limits is None else given_range(limits)
     return spread(low, high)
 
