@@ -295,3 +295,13 @@ def scatters_with_a_change_between(x, y, count):
     np.add.at(two, at, y)
     np.add.at(three, at, one[at])
     return one, two, three
+
+
+@program([(arr("f8", 60), arr("f8", 60, seed=1))], regrouped=8)
+def histograms_that_share_in_pairs(x, y):
+    """The first shares its places with the last, the second its weights: only two of them are one loop."""
+    return (
+        np.histogram(x, 7, (-2.0, 2.0))[0],
+        np.histogram(y, 7, (-2.0, 2.0), weights=x / 3 / 4 / 5 / 6 / 7)[0],
+        np.histogram(x, 7, (-2.0, 2.0), weights=(x / 3 / 4 / 5 / 6 / 7) * y)[0],
+    )

@@ -99,7 +99,8 @@ class _Joiner(Rewriter):
         block = super().block(block)
         statements: list[Let | None] = list(block.statements)
         for start in range(len(statements)):
-            pair = self.partner(block.statements, start) if statements[start] is block.statements[start] else None
+            alone = [left is let for left, let in zip(statements, block.statements, strict=True)]
+            pair = self.partner(block.statements, start, alone) if alone[start] else None
             if pair is not None:
                 end, joined = pair
                 statements[start], statements[end] = None, Let((), cast(Op, joined), block.statements[end].pos)
@@ -107,8 +108,8 @@ class _Joiner(Rewriter):
             return block
         return Block(tuple([let for let in statements if let is not None]), block.results)
 
-    def partner(self, statements: tuple[Let, ...], start: int) -> tuple[int, Scatters] | None:
-        """The next scatter that one may be joined with, and both as one."""
+    def partner(self, statements: tuple[Let, ...], start: int, alone: Sequence[bool]) -> tuple[int, Scatters] | None:
+        """The next scatter, of those that are still alone, that one may be joined with, and both as one."""
         op = statements[start].op
         if not isinstance(op, Scatter) or not self.movable(op):
             return None
@@ -116,7 +117,7 @@ class _Joiner(Rewriter):
         for end in range(start + 1, len(statements)):
             other = statements[end].op
             used = self.uses(other, op)
-            if isinstance(other, Scatter) and other.extents == op.extents and not used:
+            if isinstance(other, Scatter) and alone[end] and other.extents == op.extents and not used:
                 body = None if not self.movable(other) or self.uses(op, other) else _joint(op, other)
                 if body is not None:
                     return end, Scatters.of(op, other, body=body)
