@@ -142,13 +142,13 @@ def look(
             facts.append(static_key(normal[number]))
     kind: Any = None
     homes: dict[Any, int] = {}
-    offsets: list[tuple[int, int]] = []
+    parts: list[tuple[int, int, Layout]] = []
     foreign: dict[int, tuple[Any, Interface]] = {}
     for value in given:
         type_ = type(value)
         if type_ is DeviceArray:
             facts += form_of(value._layout, value._offset)
-            offsets.append((homes.setdefault(value._home, len(homes)), value._offset))
+            parts.append((homes.setdefault(value._home, len(homes)), value._offset, value._layout))
             kind = value if kind is None else kind
         elif type_ in _BY_TYPE or (type_ is int and -(2**63) <= value < 2**63):
             facts.append(type_)
@@ -169,8 +169,8 @@ def look(
             facts.append(id(value))
     if kind is None or (foreign and not _are_apart(foreign, given, place)):
         return None
-    if len(homes) < len(offsets):  # which of them share memory
-        facts += offsets
+    if len(homes) < len(parts):  # which bytes they share follows from extents, too
+        facts += parts
     return Seen(tuple(facts), given, foreign, kind)
 
 

@@ -103,6 +103,21 @@ def test_extents_that_change(function: Any, direct: list[int]) -> None:
     assert direct[0] >= 4, direct
 
 
+def test_parts_of_one_array_that_come_to_overlap() -> None:
+    """Where they begin does not say so."""
+
+    def mirrored(x: Any, y: Any) -> None:
+        y[:] = x[::-1] * 2
+
+    work = accelerate(mirrored)
+    for count in (20, 19, 20, 30, 21, 35):
+        here = np.arange(60.0)
+        there = asdevice(here)
+        work(there[:count], there[20 : 20 + count])
+        mirrored(here[:count], here[20 : 20 + count])
+        assert np.array_equal(np.asarray(there), here)
+
+
 def test_calls_that_come_again_are_recorded(direct: list[int]) -> None:
     work: Any = accelerate(several)
     for step in range(12):
