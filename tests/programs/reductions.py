@@ -28,6 +28,7 @@ LONG = [
     *variants(arr("f8", 3, 700), "f4 f2 i8 u1 b1", "F stepped reversed", "special ascending"),
     arr("f8", 3, 700, values=[0.0] * 650 + [float("nan"), -1.0, float("nan"), float("inf")]),
     arr("f8", 2, 600, values=[float("-inf")]),
+    arr("f4", 3, 50, values=[float("-inf"), 3e38, 3e38, float("inf"), 2.0]),
     arr("b1", 2, 600, values=[False] * 599 + [True]),
     arr("i8", 2, 5000, values=[7, 7, -9, 9, 9]),
 ]

@@ -5,7 +5,8 @@ the chunk it is from. Then the best of the lanes is taken, the first of equal on
 stack, from where LLVM puts it into vector registers. The last chunk may begin in the middle of the one before: keys
 that are met twice change nothing.
 
-A NaN would have to be looked for with every key; so it is only noted that there is one, and nothing is done.
+A NaN would have to be looked for with every key; so each lane adds up its keys, which a NaN would not leave a number,
+and then nothing is done. Infinities of both signs are taken for one, and cost time only.
 
 Where many points have a run each that is shorter than the lanes, these are points: `short_runs` combines the first
 contributions of as many points as fill a register, then the second ones.
@@ -25,7 +26,7 @@ from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Block, Cast, Const, Operand, Prim, Var
 from parakeet_py.typed_ir.semantics import integer_bounds
 
-LANE_BYTES = 256  # of keys that are looked at side by side
+LANE_BYTES = 128  # of keys that are looked at side by side
 LINE = 64  # bytes of keys of points side by side
 
 
@@ -69,8 +70,8 @@ class Run:
 
 
 def in_lanes(lo: Lowering, run: Run) -> Operand | None:
-    """Combine a run of at least as many contributions as there are lanes; gives whether there was a NaN, in which case
-    it has not been done (None for keys that are never NaN)."""
+    """Combine a run of at least as many contributions as there are lanes; gives whether there may be a NaN, in which
+    case it has not been done (None for keys that are never NaN)."""
     dtype, kind = run.dtype, Scalar(run.dtype)
     number_kind = INT64 if itemsize(dtype) == 8 else Scalar("int32")
     lanes = Const(run.lanes, INT64)
@@ -78,7 +79,7 @@ def in_lanes(lo: Lowering, run: Run) -> Operand | None:
     best = lo.stack_array("best", dtype, run.lanes)
     chunks = lo.stack_array("chunk", number_kind.dtype, run.lanes)
     lane, chunk = lo.index("lane"), lo.index("chunk")
-    nans = lo.stack_array("nan", dtype, run.lanes) if is_float(dtype) else None
+    sums = lo.stack_array("sum", dtype, run.lanes) if is_float(dtype) else None
 
     def place(chunk: Operand, lane: Operand) -> Operand:
         return lo.add(lo.minimum(lo.add(run.start, lo.multiply(chunk, lanes)), last), lane)
@@ -91,32 +92,31 @@ def in_lanes(lo: Lowering, run: Run) -> Operand | None:
         first = key(ZERO)
         lo.store(best, (lane,), first)
         lo.store(chunks, (lane,), Const(0, number_kind))
-        if nans is not None:
-            lo.store(nans, (lane,), first)
+        if sums is not None:
+            lo.store(sums, (lane,), first)
 
     def step() -> None:
         old, new = lo.load(best, lane), key(chunk)
-        if nans is not None:  # in lanes as well: one flag would be waited for in every chunk
-            nan = lo.prim("isnan", new, type_=BOOL)
-            lo.store(nans, (lane,), lo.prim("select", nan, new, lo.load(nans, lane), type_=kind))
+        if sums is not None:
+            lo.store(sums, (lane,), lo.prim("add", lo.load(sums, lane), new, type_=kind))
         better = lo.compare("lt" if run.found.name == "minimum" else "gt", new, old)
         number = chunk if number_kind == INT64 else lo.let("chunk", number_kind, Cast(chunk))
         lo.store(best, (lane,), lo.prim("select", better, new, old, type_=kind))
         lo.store(chunks, (lane,), lo.prim("select", better, number, lo.load(chunks, lane), type_=number_kind))
 
-    lo.loop(lane, ZERO, lanes, begin, "vector")
+    lo.loop(lane, ZERO, lanes, begin, "lanes")
     many = lo.ceil_div(lo.subtract(run.stop, run.start), lanes)
-    lo.loop(chunk, ONE, many, lambda: lo.loop(lane, ZERO, lanes, step, "vector"), "serial")
-    if nans is None:
+    lo.loop(chunk, ONE, many, lambda: lo.loop(lane, ZERO, lanes, step, "lanes"), "serial")
+    if sums is None:
         _first_of_best(lo, run, best, chunks, place)
         return None
     met = lo.declare("met", BOOL, Const(False, BOOL))
 
     def look() -> None:
-        nan = lo.prim("isnan", lo.load(nans, lane), type_=BOOL)
+        nan = lo.prim("isnan", lo.load(sums, lane), type_=BOOL)
         lo.write(met, lo.prim("or", lo.read(met), nan, type_=BOOL))
 
-    lo.loop(lane, ZERO, lanes, look, "vector")
+    lo.loop(lane, ZERO, lanes, look, "lanes")
     clear = lo.prim("not", lo.read(met), type_=BOOL)
     lo.when(clear, lambda: _first_of_best(lo, run, best, chunks, place))
     return lo.read(met)
@@ -137,7 +137,7 @@ def _first_of_best(
         operands = lo.read(cell), lo.load(best, lane)
         lo.write(cell, lo.let("acc", cell.type, Prim(name, operands), reassoc=True))
 
-    lo.loop(lane, ZERO, lanes, top, "vector")
+    lo.loop(lane, ZERO, lanes, top, "lanes")
     highest = lo.read(cell)
     never = Const(integer_bounds("int64")[1], INT64)
     first = lo.declare("first", INT64, never)
@@ -148,7 +148,7 @@ def _first_of_best(
         here = lo.prim("select", same, here, never)
         lo.write(first, lo.let("first", INT64, Prim("minimum", (lo.read(first), here)), reassoc=True))
 
-    lo.loop(lane, ZERO, lanes, look, "vector")
+    lo.loop(lane, ZERO, lanes, look, "lanes")
     old = [lo.read(cell) for cell in run.cells]
     new = [*old]
     new[run.found.key] = highest
