@@ -42,6 +42,12 @@ def matrix_product(a, b):
     return a @ b
 
 
+# In lines of whole 16 bytes.
+@program([(arr(dtype, 20, 48), arr(dtype, 48, 32)) for dtype in ("u1", "i2", "i4", "i8")])
+def integer_product(a, b):
+    return a @ b
+
+
 # Threads of ours and of NumPy's BLAS cut large products at different rows, and on some processors the kernels of BLAS
 # add in another order at the end of a part.
 @program(LARGE, sums=16)

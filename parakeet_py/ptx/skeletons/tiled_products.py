@@ -146,6 +146,8 @@ def _loads_runs(product: Product) -> bool:
     factors = factors_of(product)
     if product.dtype == "float64" or 2 * itemsize(product.dtype) > RUN_BYTES:
         return False  # of doubles tensor cores multiply matrices that lie so
+    if SMALL.depth * SMALL.tile * itemsize(product.dtype) < RUN_BYTES * THREADS:
+        return False  # a slice has fewer runs than there are threads
     if all(factor.along for factor in factors):
         return False
     return all(factor.dtype == product.dtype and array_type(factor.array).layout in "CF" for factor in factors)
