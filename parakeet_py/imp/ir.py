@@ -512,15 +512,26 @@ class WarpProduct:
 
 
 @record
+class BoxFactor:
+    """A factor of a `BulkProduct`: a matrix that two axes of an array are, and where in it the tile begins; `deep` is
+    the shared axis. The one or the other has neighbours in memory."""
+
+    array: Reads
+    at: Indices
+    deep: int
+    other: int
+
+
+@record
 class BulkProduct:
     """A block of a GPU adds to `sums` the product of two matrices of float16, 128 x 128 of it, which begins where the
-    factors say: places of whole matrices. Each lane has the places that it has of a `WarpProduct` of groups of warps.
+    factors say. Each lane has the places that it has of a `WarpProduct` of groups of warps.
     A block has one warp more here, which does nothing behind it. `slices`: 64 elements of the shared axis each, or
     fewer in the last."""
 
     sums: tuple[WrittenCell, ...]
-    left: WarpFactor
-    right: WarpFactor
+    left: BoxFactor
+    right: BoxFactor
     slices: Index
 
 

@@ -404,8 +404,10 @@ def tensor_maps() -> None:
             else:
                 there = [asdevice(one) for one in here]
             np.testing.assert_allclose(np.asarray(product(*there)), expected, 2**-10, 0.05)
+        there = [asdevice(np.stack([one, 2 * one])) for one in here]  # a batch: of three axes
+        np.testing.assert_allclose(np.asarray(product(*there))[1], 4 * expected, 2**-10, 0.2)
         counted = [driver.asked[f"cuTensorMap{name}"] for name in ("EncodeTiled", "ReplaceAddress")]
-    assert counted[0] == 2 * 4 and counted[1] == 2 * 4, counted
+    assert counted[0] == 2 * 5 and counted[1] == 2 * 4, counted
     assert not refused()
     product._dispatcher.recorded = None
     del there

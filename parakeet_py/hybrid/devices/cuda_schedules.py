@@ -80,15 +80,15 @@ _ANYWHERE = 1 << 20  # where a matrix lies that is moved later
 
 def _make_tensor_map(tensor: TensorMap, place: int) -> int:
     """Let the driver make a tensor map; gives its status. (It is called itself: maps have to be aligned.)"""
-    long, short = ctypes.c_uint64, ctypes.c_uint32
+    rank, long, short = len(tensor.extents), ctypes.c_uint64, ctypes.c_uint32
     address = _ANYWHERE if type(tensor.address) is Place else tensor.address
-    extents, stride = (long * 2)(*tensor.extents), (long * 1)(tensor.stride)
-    box, steps = (short * 2)(*tensor.box), (short * 2)(1, 1)
+    extents, strides = (long * rank)(*tensor.extents), (long * (rank - 1))(*tensor.strides)
+    box, steps = (short * rank)(*tensor.box), (short * rank)(*[1] * rank)
     pointer, number = ctypes.c_void_p, ctypes.c_int
     kinds = [pointer, number, short, *[pointer] * 5, *[number] * 4]
     function = ctypes.CFUNCTYPE(number, *kinds)(driver_call("cuTensorMapEncodeTiled"))
-    arrays = (ctypes.addressof(one) for one in (extents, stride, box, steps))
-    return int(function(place, TENSOR_KINDS[tensor.dtype], 2, address, *arrays, 0, SWIZZLE, L2_LINES, 0))
+    arrays = (ctypes.addressof(one) for one in (extents, strides, box, steps))
+    return int(function(place, TENSOR_KINDS[tensor.dtype], rank, address, *arrays, 0, SWIZZLE, L2_LINES, 0))
 
 
 class _Patch(NamedTuple):

@@ -43,19 +43,19 @@ TENSOR_BYTES, TENSOR_ALIGNMENT = 128, 64  # of what a GPU reads
 
 
 class TensorMap(NamedTuple):
-    """A matrix as bulk copies see it: a parameter of kernels, for which the device makes what the GPU reads.
+    """Matrices as bulk copies see them: a parameter of kernels, for which the device makes what the GPU reads.
 
     Attributes
     ----------
-    extents, box : of the axis in which neighbours are neighbours in memory, and of the other one
-    stride : bytes from one line to the next
+    extents, box : of the axis in which neighbours are neighbours in memory, and of the others after it
+    strides : bytes from one place of each of the others to the next
     """
 
     address: Any
     dtype: str
-    extents: tuple[int, int]
-    stride: int
-    box: tuple[int, int]
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
 
 
 class Device(Protocol):

@@ -45,8 +45,9 @@ class _Loaded(NamedTuple):
 def tensor_bytes(tensor: TensorMap) -> bytes:
     """What the emulator takes for a tensor map."""
     kind = TENSOR_KINDS[tensor.dtype]
+    steps = (1,) * len(tensor.box)
     return emulator.tensor_map(
-        kind, tensor.address, tensor.extents, (tensor.stride,), tensor.box, (1, 1), 0, SWIZZLE, L2_LINES, 0
+        kind, tensor.address, tensor.extents, tensor.strides, tensor.box, steps, 0, SWIZZLE, L2_LINES, 0
     )
 
 

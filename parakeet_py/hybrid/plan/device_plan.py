@@ -162,9 +162,9 @@ class DevicePlan(HostPlan):
         """The tensor maps of a launch in the form for bulk copies."""
         for one in self.tensors[kernel]:
             array = args[one.place]
-            slow = 1 - one.fast
-            extents = array.shape[one.fast], array.shape[slow]
-            yield TensorMap(array.address, array.dtype, extents, array.strides[slow], one.box)
+            extents = tuple(array.shape[axis] for axis in one.order)
+            strides = tuple(array.strides[axis] for axis in one.order[1:])
+            yield TensorMap(array.address, array.dtype, extents, strides, one.box)
 
     def ptx(self, architecture: str, kernel: int, form: Form = USUAL) -> str:
         """The PTX of a kernel."""

@@ -7,7 +7,7 @@ with it. Their parities change from one round through the ring to the next, so a
 A box has lines of 128 bytes, which the copy permutes as `wgmma` looks for them: a matrix that lies along the shared
 axis is one box of 128 lines, 64 deep; one that lies along the other axis is two, of 64 lines along the shared axis
 each. What is outside of a matrix comes as zeros. Tensor maps are arguments: where a matrix lies, in which lines, and
-the box.
+the box. Of a batch they have the axes of all matrices, and a box is of one of them.
 
 While one slice is multiplied, the product of the one before it may not have ended: a warp waits for that, gives the
 slice back and goes on. All of this is one piece of PTX for each side, as LLVM knows neither barriers nor products that
@@ -38,17 +38,25 @@ _MATRIX = SIDE * LINE  # bytes of a slice of one matrix
 _SLICE = 2 * _MATRIX
 _ALIGN = 1024  # where bits of addresses say how pieces are permuted
 SHARED = _ALIGN + STAGES * (_SLICE + 16)
-_LARGEST_STRIDE = 1 << 40
+_LARGEST_STRIDE, _LARGEST_EXTENT = 1 << 40, 1 << 32
 _TILE = ir.WarpTile(4, 4, 32)  # what groups multiply of slices that threads copy
 
 
 @record
 class TensorOf:
-    """A tensor map that a kernel takes: of which parameter, its axis of neighbours in memory, and the box."""
+    """A tensor map that a kernel takes: of which parameter, and the box.
+
+    Attributes
+    ----------
+    order : the axes of the array, from that of neighbours in memory on, as the map has them
+    box : in the same order
+    deep : the axis that is summed over
+    """
 
     place: int
-    fast: int
-    box: tuple[int, int]
+    order: tuple[int, ...]
+    box: tuple[int, ...]
+    deep: int
 
 
 def product_of(kernel: Kernel) -> ir.BulkProduct | None:
@@ -62,16 +70,24 @@ def tensors_of(kernel: Kernel) -> tuple[TensorOf, ...]:
     if product is None:
         return ()
     factors = product.left, product.right
-    return tuple(TensorOf(kernel.params.index(one.array), _fast(one), _box(one.along)) for one in factors)
+    return tuple(TensorOf(kernel.params.index(one.array), _order(one), _box(one), one.deep) for one in factors)
 
 
-def _fast(factor: ir.WarpFactor) -> int:
-    return 0 if array_type(factor.array).layout == "F" else 1
+def _order(factor: ir.BoxFactor) -> tuple[int, ...]:
+    kind = array_type(factor.array)
+    order = tuple(range(kind.rank))
+    return order if kind.layout == "F" else order[::-1]
 
 
-def _box(along: bool) -> tuple[int, int]:
-    """Of neighbours in memory, and lines."""
-    return (DEPTH, SIDE) if along else (LINE // 2, DEPTH)
+def _along(factor: ir.BoxFactor) -> bool:
+    """Whether neighbours along the shared axis are neighbours in memory."""
+    return _order(factor)[0] == factor.deep
+
+
+def _box(factor: ir.BoxFactor) -> tuple[int, ...]:
+    """One matrix of a batch."""
+    sides = {factor.deep: DEPTH, factor.other: SIDE if _along(factor) else LINE // 2}
+    return tuple(sides.get(axis, 1) for axis in _order(factor))
 
 
 def has_boxes(architecture: str) -> bool:
@@ -85,14 +101,16 @@ def is_quicker(tensors: Sequence[TensorOf], args: Sequence[Any]) -> bool:
     """
     for one in tensors:
         array = args[one.place]
-        extents, strides = array.shape, array.strides
-        slow, size = 1 - one.fast, itemsize(array.dtype)
-        line = extents[one.fast] * size
-        whole = array.address % 16 == 0 and strides[slow] % 16 == 0 and min(extents) > 0
-        if not whole or not line <= strides[slow] < _LARGEST_STRIDE:
+        fast, *slow = one.order
+        reach = array.shape[fast] * itemsize(array.dtype)
+        if array.address % 16 or not all(0 < extent <= _LARGEST_EXTENT for extent in array.shape):
             return False
-    left = tensors[0]
-    depth = args[left.place].shape[left.fast if left.box == _box(True) else 1 - left.fast]
+        for axis in slow:
+            stride = array.strides[axis]
+            if stride % 16 or not reach <= stride < _LARGEST_STRIDE:
+                return False
+            reach = stride * array.shape[axis]
+    depth = args[tensors[0].place].shape[tensors[0].deep]
     return by_boxes(depth, DEPTH, _TILE, WARPS) < by_slices(depth, _TILE, WARPS, 2 * WARPS // GROUP)
 
 
@@ -163,21 +181,22 @@ def _copies(scope: Scope, product: ir.BulkProduct, begin: str, rounds: str, thre
     f = scope.f
     lines = []
     given = [f"i32 {begin}", f"i32 {rounds}", f"i32 {thread}", "ptr %tensor0", "ptr %tensor1"]
-    copy = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
     for number, factor in enumerate((product.left, product.right)):
-        fast = _fast(factor)
-        other = factor.at[fast if not factor.along else 1 - fast]
-        start, middle = f"${len(given)}", f"place+{number * _MATRIX + _MATRIX // 2}"
-        given.append(f"i32 {f.value(f'trunc i64 {scope.scalar(other)} to i32')}")
-        source, target = f"${3 + number}", f"place+{number * _MATRIX}"
-        if factor.along:
-            lines.append(f"{copy} [{target}], [{source}, {{k, {start}}}], [full];")
-        else:
-            lines.append(f"{copy} [{target}], [{source}, {{{start}, k}}], [full];")
-            lines.append(f"{{ .reg .b32 half; add.u32 half, {start}, {LINE // 2};")
-            lines.append(f"{copy} [{middle}], [{source}, {{half, k}}], [full]; }}")
+        places = {factor.deep: "k"}
+        for axis in _order(factor):
+            if axis != factor.deep:
+                places[axis] = f"${len(given)}"
+                given.append(f"i32 {f.value(f'trunc i64 {scope.scalar(factor.at[axis])} to i32')}")
+        copy = f"cp.async.bulk.tensor.{len(places)}d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        for half in range(1 if _along(factor) else 2):
+            if half:
+                lines.append(f"add.u32 half, {places[factor.other]}, {LINE // 2};")
+                places[factor.other] = "half"
+            at = ", ".join(places[axis] for axis in _order(factor))
+            target = number * _MATRIX + half * _MATRIX // 2
+            lines.append(f"{copy} [place+{target}], [${3 + number}, {{{at}}}], [full];")
     text = [
-        f"{{ {_REGISTERS}",
+        f"{{ {_REGISTERS} .reg .b32 half;",
         "and.b32 k, $2, 31; setp.ne.u32 some, k, 0; @some bra COPIES_END;",
         "mov.u32 stage, 0; mov.u32 parity, 1; mov.u32 left, $1; mov.u32 k, 0;",
         "COPIES_NEXT:",
@@ -193,7 +212,7 @@ def _copies(scope: Scope, product: ir.BulkProduct, begin: str, rounds: str, thre
         "@more bra COPIES_NEXT;",
         "COPIES_END: }",
     ]
-    constraints = ",".join(["r", "r", "r", "l", "l", "r", "r", "~{memory}"])
+    constraints = ",".join([*("l" if one.startswith("ptr") else "r" for one in given), "~{memory}"])
     _asm(f, "void", text, constraints, ", ".join(given))
 
 
@@ -201,7 +220,7 @@ def _multiplies(scope: Scope, product: ir.BulkProduct, begin: str, rounds: str, 
     """What the other warps do: they multiply what has come, and say when a slice is free."""
     f, count = scope.f, len(product.sums)
     sums = ", ".join(f"${number}" for number in range(count))
-    left, right = product.left.along, product.right.along
+    left, right = _along(product.left), _along(product.right)
     group = f.value(f"shl i32 {f.value(f'lshr i32 {warp}, 2')}, {(64 * LINE).bit_length() - 1}")  # 64 rows each
     base, many, lane, own = (f"${count + number}" for number in range(4))
     turned = f"{int(not left)}, {int(not right)}"

@@ -2,33 +2,62 @@
 `tensor_core_products`).
 
 A `Matmul` is one, and so is a reduction that sums the products of elements of two matrices along an axis, as products
-of integers and of float16 are: there the elements may be cast first.
+of integers and of float16 are: there the elements may be cast first. One that keeps more than two axes is a product for
+each point of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
 from parakeet_py.base.types import Array, Scalar, is_complex
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
+from parakeet_py.imp.lower.loops import Axis, axes_of
 from parakeet_py.imp.writer import ONE, ZERO, array_type
+from parakeet_py.ptx.kernels.regions import unravel, walked
 from parakeet_py.typed_ir import ir
 from parakeet_py.typed_ir.ir import Const, Operand, Var, dtype_of
 
 
 @record
 class Factor:
-    """One of the matrices; `depth_first`: its first axis is the one that is summed over."""
+    """One of the matrices.
+
+    Attributes
+    ----------
+    depth_first : its first axis is the one that is summed over
+    axes : those axes of the array that the matrix has
+    fixed : where in the others it is, as the typed IR says: index variables of the batch, or what is known outside
+    """
 
     array: Var
     depth_first: bool
+    axes: tuple[int, int] = (0, 1)
+    fixed: tuple[Operand, ...] = ()
+
+    @property
+    def deep(self) -> int:
+        """The axis that is summed over."""
+        return self.axes[not self.depth_first]
+
+    @property
+    def fast(self) -> int:
+        """The axis in which neighbours are neighbours in memory."""
+        kind = array_type(self.array)
+        return 0 if kind.layout == "F" else kind.rank - 1
 
     @property
     def along(self) -> bool:
         """Whether neighbours along the shared axis are neighbours in memory."""
-        return (array_type(self.array).layout == "F") == self.depth_first
+        return self.fast == self.deep
+
+    def place(self, lo: Lowering, other: Operand, depth: Operand) -> tuple[Operand, ...]:
+        """The indices of an element."""
+        pair = (depth, other) if self.depth_first else (other, depth)
+        return inserted(lo, self.fixed, self.axes, pair)
 
     @property
     def dtype(self) -> str:
@@ -42,6 +71,8 @@ class Product:
     Attributes
     ----------
     depth : the extent of the shared axis
+    out_axes, out_fixed : as those of a `Factor`
+    batch : the space of a batch, whose matrices are those at one point; None if there is only one product
     whole : a library may do it, and products and sums may be fused: a `Matmul`, or one of float16, whose products are
         exact in float32
     """
@@ -53,10 +84,34 @@ class Product:
     columns: Operand
     depth: Operand
     whole: bool
+    out_axes: tuple[int, int] = (0, 1)
+    out_fixed: tuple[Operand, ...] = ()
+    batch: tuple[Axis, ...] | None = None
 
     @property
     def dtype(self) -> str:
         return array_type(self.out).dtype
+
+    def store(self, lo: Lowering, row: Operand, column: Operand, value: Operand) -> None:
+        lo.store(self.out, inserted(lo, self.out_fixed, self.out_axes, (row, column)), value)
+
+    def count(self, lo: Lowering) -> Operand:
+        """How many products there are."""
+        return lo.product(axis.extent for axis in self.batch or ())
+
+    def bind(self, lo: Lowering, number: Operand) -> None:
+        """Say, inside of a region, which one of a batch is meant."""
+        unravel(lo, self.batch or (), number, True)
+
+
+def inserted(
+    lo: Lowering, fixed: Sequence[Operand], axes: tuple[int, int], pair: tuple[Operand, Operand]
+) -> tuple[Operand, ...]:
+    """Indices of an array of which a matrix has two axes."""
+    found = [*lo.operands(fixed)]
+    for axis, index in zip(axes, pair, strict=True):
+        found.insert(axis, index)
+    return tuple(found)
 
 
 def zero_of(dtype: str) -> Const:
@@ -72,7 +127,7 @@ def of_matmul(lo: Lowering, op: ir.Matmul) -> Product:
 
 def of_reduction(lo: Lowering, op: ir.Reduce, out: Var) -> Product | None:
     """A reduction as a product that is left in `out`; None if it is none."""
-    if len(op.indices) != 2 or len(op.reduced_indices) != 1 or primitives(op.combine) != ("add",):
+    if len(op.indices) < 2 or len(op.reduced_indices) != 1 or primitives(op.combine) != ("add",):
         return None
     kind = dtype_of(op.inits[0])
     if kind == "bool" or op.inits != (zero_of(kind),):
@@ -83,21 +138,37 @@ def of_reduction(lo: Lowering, op: ir.Reduce, out: Var) -> Product | None:
             loads = [_loaded(definitions, operand) for operand in (first, second)]
         case _:
             return None
-    (row, column), (depth,) = op.indices, op.reduced_indices
-    found = {}
-    for load in loads:
-        if load is None or len(load.indices) != 2:
-            return None
-        for index, other in ((row, depth), (depth, column)):
-            if set(load.indices) == {index, other} and array_type(load.array).rank == 2:
-                found[index] = Factor(lo.array(load.array), load.indices[0] is depth)
-    if len(found) != 2 or len(op.body.statements) != len(_needed(definitions, op.body.results[0])):
+    if len(op.body.statements) != len(_needed(definitions, op.body.results[0])):
         return None
-    extents = lo.operands((*op.extents, *op.reduced_extents))
-    left, right = found[row], found[depth]
-    halves = kind == "float32" and left.dtype == right.dtype == "float16"
+    several, column, (depth,) = len(op.indices) > 2, op.indices[-1], op.reduced_indices
+    sides: dict[bool, ir.Load] = {}
+    for load in loads:
+        if load is None or any(load.indices.count(index) > 1 for index in (*op.indices, depth)):
+            return None
+        if depth not in load.indices or not (several or len(load.indices) == 2) or {*definitions} & {*load.indices}:
+            return None
+        sides[column in load.indices] = load
+    if len(sides) != 2:
+        return None
+    rows = [index for index in op.indices if index in sides[False].indices and index not in sides[True].indices]
+    if not rows:
+        return None
+    left, right = _factor(lo, sides[False], rows[-1], depth), _factor(lo, sides[True], column, depth)
+    row, halves = op.indices.index(rows[-1]), kind == "float32" and left.dtype == right.dtype == "float16"
     as_they_are = right.depth_first and not left.depth_first
-    return Product(left, right, out, extents[0], extents[1], extents[2], halves and as_they_are)
+    extents, last = lo.operands((*op.extents, *op.reduced_extents)), len(op.indices) - 1
+    product = Product(left, right, out, extents[row], extents[last], extents[-1], halves and as_they_are)
+    if not several:
+        return product
+    batch = [axis for place, axis in enumerate(axes_of(op.indices, extents[:-1])) if place not in (row, last)]
+    fixed = tuple(axis.index for axis in batch)
+    return replace(product, out_axes=(row, last), out_fixed=fixed, batch=tuple(walked(lo, batch)))
+
+
+def _factor(lo: Lowering, load: ir.Load, other: Var, depth: Var) -> Factor:
+    places = load.indices.index(other), load.indices.index(depth)
+    fixed = tuple(index for index in load.indices if index not in (other, depth))
+    return Factor(lo.array(load.array), places[1] < places[0], (min(places), max(places)), fixed)
 
 
 def _loaded(definitions: Mapping[Var, object], operand: Operand) -> ir.Load | None:

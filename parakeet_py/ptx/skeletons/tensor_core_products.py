@@ -47,6 +47,7 @@ SHARED_BYTES = 48 << 10  # of all slices of a block
 STAGES = 4  # slices that are there or on their way, if there is room for so many
 SMALL = 64  # rows and columns of small tiles
 BOX_DEPTH = 64  # of a slice that comes by bulk copies
+BOX_AXES = 5  # at most, of an array of which they come
 LEAST = 16  # of each extent, from which tensor cores are worth it
 
 
@@ -94,7 +95,7 @@ def lower_product(lo: Lowering, product: Product, tf32: bool) -> None:
 def is_tensor_product(product: Product, tf32: bool) -> bool:
     """Whether tensor cores can compute a product, if its lines are of whole pieces."""
     factors = product.left, product.right
-    if any(array_type(factor.array).layout not in "CFS" for factor in factors):
+    if any(array_type(factor.array).layout not in "CFS" or factor.fast not in factor.axes for factor in factors):
         return False
     dtypes = product.dtype, {factor.dtype for factor in factors}
     known = [("float32", {"float16"}), ("float64", {"float64"})]
@@ -106,11 +107,9 @@ def fits(lo: Lowering, product: Product) -> Operand:
     found: Operand = Const(True, BOOL)
     for factor in (product.left, product.right):
         kind = array_type(factor.array)
-        wholes = [
-            lo.multiply(lo.extent(factor.array, 0 if kind.layout == "F" else 1), Const(itemsize(kind.dtype), INT64))
-        ]
+        wholes = [lo.multiply(lo.extent(factor.array, factor.fast), Const(itemsize(kind.dtype), INT64))]
         if kind.layout == "S":
-            wholes.append(lo.let("stride", INT64, Stride(factor.array, 0)))
+            wholes += [lo.let("stride", INT64, Stride(factor.array, axis)) for axis in range(kind.rank - 1)]
         for whole in wholes:
             rest = lo.prim("and", whole, Const(RUN_BYTES - 1, INT64))
             found = lo.prim("and", found, lo.compare("eq", rest, ZERO), type_=BOOL)
@@ -120,30 +119,39 @@ def fits(lo: Lowering, product: Product) -> Operand:
 
 
 def tensor_product(lo: Lowering, product: Product) -> None:
-    """out = left @ right for matrices that fit."""
+    """out = left @ right for matrices that fit; of a batch each block computes a tile of one product."""
 
     small, large = _forms(product)
     assert small.tile == (SMALL, SMALL)
-    many = lo.compare("gt", tiles_of(lo, product.rows, product.columns, *large.tile), Const(MANY_TILES // 2, INT64))
+    count = product.count(lo)
+    tiles = lo.multiply(tiles_of(lo, product.rows, product.columns, *large.tile), count)
+    many = lo.compare("gt", tiles, Const(MANY_TILES // 2, INT64))
     for extent in (product.rows, product.columns):  # a tile that is half empty is no gain
         many = lo.prim("and", many, lo.compare("gt", extent, Const(SMALL, INT64)), type_=BOOL)
 
     def to_out(part: Operand, row: Operand, column: Operand, value: Operand) -> None:
-        lo.store(product.out, (row, column), value)
+        product.store(lo, row, column, value)
 
     def launch(form: _Form, store: Store, parts: Operand) -> None:
         tiles = tiles_of(lo, product.rows, product.columns, *form.tile)
         share = share_of(lo, product.depth, parts, max(form.depth, WHOLE))  # a part is of whole slices
 
-        def body(block: Var, thread: Var) -> None:
+        def body(block: Operand, thread: Var) -> None:
+            if product.batch is not None:
+                number, block = split32(lo, block, tiles)
+                product.bind(lo, number)
             tile = _Tile(lo, product, form, (block, thread))
             tile.grouped = form is large and product.left.dtype == "float16"
             tile.run(store, parts, tiles, share)
 
         name = "matmul tensor" if form is large else "matmul tensor small"
-        launch_tiles(lo, product, name, lo.multiply(tiles, parts), parts, body)
+        name = name if product.batch is None else f"{name} batch"
+        launch_tiles(lo, product, name, lo.multiply(lo.multiply(tiles, parts), count), parts, body)
 
     def few() -> None:
+        if product.batch is not None:
+            launch(small, to_out, ONE)
+            return
         in_parts(lo, product, SMALL, partial(launch, small))
 
     lo.when(many, lambda: launch(large, to_out, ONE), few)
@@ -182,9 +190,9 @@ class _Side:
             start = lo.multiply(lo.prim("and", number, Const(across - 1, INT64)), Const(self.piece, INT64))
             deep, other = (start, line) if self.factor.along else (line, start)
             k, place = lo.add(at, deep), lo.add(self.first, other)
-            row, column = (k, place) if self.factor.depth_first else (place, k)
             there = lo.prim("and", lo.compare("lt", k, stop), lo.compare("lt", place, self.stop), type_=BOOL)
-            source = tuple(lo.prim("select", there, index, ZERO) for index in (row, column))
+            k, place = (lo.prim("select", there, index, ZERO) for index in (k, place))
+            source = self.factor.place(lo, place, k)
             lo.emit(imp.CopyRun(self.memory, (stage, line, start), self.factor.array, source, there))
 
 
@@ -198,7 +206,7 @@ class _Tile:
         lo: Lowering,
         product: Product,
         form: _Form,
-        lane: tuple[Var, Var],
+        lane: tuple[Operand, Var],
     ) -> None:
         self.lo, self.product, self.form = lo, product, form
         self.block, self.thread = lane
@@ -222,7 +230,8 @@ class _Tile:
             left, right = (_Side(lo, *side, form) for side in sides)
             self._multiply_slices((left, down), (right, across), sums, (first, stop))
 
-        if self.grouped and parts is ONE:
+        axes = max(array_type(factor.array).rank for factor in (product.left, product.right))
+        if self.grouped and parts is ONE and axes <= BOX_AXES:
             boxes = lo.let("boxes", BOOL, imp.Lane("boxes"))
             lo.when(boxes, lambda: self._multiply_boxes(top, start, sums), multiply_slices)
         else:
@@ -241,7 +250,7 @@ class _Tile:
         """Add the product to sums; the matrices come by bulk copies."""
         lo, product = self.lo, self.product
         left, right = (
-            imp.WarpFactor(factor.array, (ZERO, place) if factor.depth_first else (place, ZERO), factor.along)
+            imp.BoxFactor(factor.array, factor.place(lo, place, ZERO), factor.deep, factor.axes[factor.depth_first])
             for factor, place in ((product.left, top), (product.right, start))
         )
         slices = lo.ceil_div(product.depth, Const(BOX_DEPTH, INT64))

@@ -60,10 +60,19 @@ def multiply_add(lo: Lowering, left: Operand, right: Operand, total: Operand) ->
 
 def tiled_product(lo: Lowering, product: Product) -> None:
     """out = left @ right for matrices."""
-    out, rows, columns = product.out, product.rows, product.columns
+    rows, columns = product.rows, product.columns
+    if product.batch is not None:
+
+        def product_of(number: Operand) -> Product:
+            product.bind(lo, number)
+            return product
+
+        extents = rows, columns, product.depth
+        tiled_batch(lo, extents, product.dtype, product.count(lo), product_of, contract=product.whole)
+        return
 
     def to_out(part: Operand, row: Operand, column: Operand, value: Operand) -> None:
-        lo.store(out, (row, column), value)
+        product.store(lo, row, column, value)
 
     def small() -> None:
         in_parts(lo, product, SMALL.tile, lambda store, parts: _launch(lo, product, SMALL, store, parts))
@@ -82,6 +91,7 @@ def tiled_batch(
     count: Operand,
     product_of: Callable[[Operand], Product],
     whole: tuple[Var, Var, Var] | None = None,
+    contract: bool = True,
 ) -> None:
     """Products of so many pairs of matrices of the same extents: each block computes a tile of one of them.
     `product_of` writes, inside of the region, which matrices a number means; `whole` are all of them, for a library."""
@@ -95,11 +105,11 @@ def tiled_batch(
             product = product_of(number)
 
             def to_out(part: Operand, row: Operand, column: Operand, value: Operand) -> None:
-                lo.store(product.out, (row, column), value)
+                product.store(lo, row, column, value)
 
             _Tile(lo, product, form, (None, None), (tile, thread)).run(to_out, ONE, tiles, ONE)
 
-        grid_of_blocks(lo, lo.multiply(tiles, count), "matmul batch", body, contract=True, product=whole)
+        grid_of_blocks(lo, lo.multiply(tiles, count), "matmul batch", body, contract=contract, product=whole)
 
     if dtype != "float32":
         launch(SMALL)
@@ -226,7 +236,7 @@ def launch_tiles(
     lo: Lowering, product: Product, name: str, blocks: Operand, parts: Operand, body: Callable[[Var, Var], None]
 ) -> None:
     """A region for the tiles of a product."""
-    whole = product.whole and parts is ONE
+    whole = product.whole and parts is ONE and product.batch is None
     matrices = (product.left.array, product.right.array, product.out) if whole else None
     name = name if parts is ONE else f"{name} parts"
     grid_of_blocks(lo, blocks, name, body, contract=product.whole, product=matrices)
@@ -356,9 +366,9 @@ class _Tile:
             k, place = lo.add(at, deep), lo.add(start, other)
             cell = lo.declare("value", self.zero.type, self.zero)
             inside = lo.prim("and", lo.compare("lt", k, self.stop), lo.compare("lt", place, limit), type_=BOOL)
-            indices = (k, place) if factor.depth_first else (place, k)
+            indices = factor.place(lo, place, k)
 
-            def get(cell: Cell = cell, indices: tuple[Operand, Operand] = indices) -> None:
+            def get(cell: Cell = cell, indices: tuple[Operand, ...] = indices) -> None:
                 found = lo.load(factor.array, *indices)
                 lo.write(cell, found if factor.dtype == self.dtype else lo.let("value", self.zero.type, Cast(found)))
 

@@ -297,7 +297,7 @@ def test_boxes_need_whole_lines() -> None:
         address: int = 1 << 20
         dtype: str = "float16"
 
-    tensors = bulk_products.TensorOf(0, 1, (64, 128)), bulk_products.TensorOf(1, 0, (64, 128))
+    tensors = bulk_products.TensorOf(0, (1, 0), (64, 128), 1), bulk_products.TensorOf(1, (0, 1), (64, 128), 0)
     right = Lying((1024, 300), (2, 2048))
     for left, boxes in (
         (Lying((200, 1024), (2048, 2)), True),
@@ -311,6 +311,67 @@ def test_boxes_need_whole_lines() -> None:
         assert bulk_products.is_quicker(tensors, (left, right)) == boxes
 
 
+def scores(a: Any, b: Any) -> Any:
+    return np.einsum("bid,bjd->bij", a, b)
+
+
+@pytest.mark.parametrize("boxes", [True, False])
+@pytest.mark.parametrize(
+    ("function", "left", "right", "ranks"),
+    [
+        (product, (2, 136, 200), (2, 200, 72), "33"),
+        (scores, (2, 72, 72), (2, 80, 72), "33"),
+        (product, (72, 72), (1, 2, 72, 80), "24"),  # one matrix with all
+        (product, (1, 1, 2, 1, 72, 72), (2, 1, 1, 1, 72, 72), ""),  # more axes than a tensor map has
+    ],
+)
+def test_batches_by_groups_of_warps(
+    function: Any, left: Any, right: Any, ranks: str, boxes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Matrices of a batch come by boxes of arrays of more axes, or by slices, and are multiplied as single ones are."""
+    monkeypatch.setattr(tensor_core_products, "MANY_TILES", 2)
+    monkeypatch.setattr(device_plan, "is_quicker", lambda tensors, args: boxes)
+    rng = np.random.default_rng(3)
+    args = [rng.standard_normal(shape).astype("f2") for shape in (left, right)]
+    plan = device_plan_of(accelerate(function)._dispatcher.compiled_for_normal(tuple(args)))
+    (found,) = execute(plan, team_of(EmulatedDevice("emulated:batches", architecture="sm_90a")), args)
+    wanted = function(*(one.astype("f8") for one in args))
+    assert found.shape == wanted.shape and found.dtype == np.float16
+    np.testing.assert_allclose(found, wanted, 2**-11, 1e-2)
+    ((key, text),) = ((key, text) for key, text in plan._ptx.items() if "wgmma" in text)
+    assert "tensor_batch" in plan.kernels[key[1]].name
+    assert key[2].boxes == (boxes and ranks != "")
+    if not key[2].boxes or PTXAS is None or NVDISASM is None:
+        assert "cp.async.cg" in text or key[2].boxes
+        return
+    code, resources = assembled(text, "sm_90a", tmp_path)
+    ((spilled, registers),) = resources.values()
+    (names,) = instructions(code).values()
+    assert spilled == 0 and registers <= 112 and names.count("HGMMA.64x128x16.F32") == 4
+    assert {name for name in names if name.startswith("UTMALDG")} == {f"UTMALDG.{rank}D" for rank in ranks}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kernel"),
+    [((3, 24, 40), (3, 40, 16), "matmul_tensor_small_batch"), ((2, 2, 20, 30), (1, 2, 30, 18), "matmul_batch")],
+)
+def test_batches_of_float16(left: Any, right: Any, kernel: str) -> None:
+    """By tensor cores where lines are of whole pieces, by threads elsewhere; slim ones are sums."""
+    rng = np.random.default_rng(4)
+    args = tuple(rng.standard_normal(shape).astype("f2") for shape in (left, right))
+    function = accelerate(product)
+    with options(devices="emulated", strict=True):
+        result = function(*args)
+        assert any(kernel in name for name in launched(function, args))
+        np.testing.assert_array_max_ulp(result, product(*args), 1)
+        slim = args[0][..., :8], args[1][..., :8, :]
+        np.testing.assert_array_max_ulp(function(*slim), product(*slim), 1)
+        assert not any("matmul" in name for name in launched(function, slim))
+        nothing = args[0][:0], args[1][:0]
+        if left[0] == right[0]:
+            assert function(*nothing).shape == product(*nothing).shape
+
+
 def weighted(a: Any, b: Any) -> Any:
     return np.einsum("bhid,bhdj->bhij", a, b)
 
@@ -322,6 +383,7 @@ def weighted(a: Any, b: Any) -> Any:
         (product, (3, 20, 9), (1, 9, 70), "c16"),
         (product, (20, 30), (2, 30, 16), "f8"),  # one matrix with all
         (product, (2, 2, 70, 9), (2, 2, 9, 66), "f8"),
+        (product, (2, 20, 30), (2, 30, 16), "i2"),
         (weighted, (2, 2, 20, 16), (2, 2, 16, 24), "f4"),
     ],
 )
