@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from parakeet_py.base.fast_dataclass import record
-from parakeet_py.base.types import Array, Scalar, is_complex
+from parakeet_py.base.types import BOOL, Array, Scalar, is_complex
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.lower.combine import primitives
 from parakeet_py.imp.lower.loops import Axis, axes_of
@@ -104,6 +104,14 @@ class Product:
         unravel(lo, self.batch or (), number, True)
 
 
+def ends_there(lo: Lowering, product: Product) -> Operand:
+    """Whether both matrices end where the sum does: pieces of 16 bytes, and boxes, have nothing else in them then."""
+    found: Operand = Const(True, BOOL)
+    for factor in (product.left, product.right):
+        found = lo.prim("and", found, lo.compare("eq", lo.extent(factor.array, factor.deep), product.depth), type_=BOOL)
+    return found
+
+
 def inserted(
     lo: Lowering, fixed: Sequence[Operand], axes: tuple[int, int], pair: tuple[Operand, Operand]
 ) -> tuple[Operand, ...]:
@@ -155,8 +163,9 @@ def of_reduction(lo: Lowering, op: ir.Reduce, out: Var) -> Product | None:
         return None
     left, right = _factor(lo, sides[False], rows[-1], depth), _factor(lo, sides[True], column, depth)
     row, halves = op.indices.index(rows[-1]), kind == "float32" and left.dtype == right.dtype == "float16"
-    as_they_are = right.depth_first and not left.depth_first
     extents, last = lo.operands((*op.extents, *op.reduced_extents)), len(op.indices) - 1
+    whole_lines = lo.extent(left.array, left.deep) == extents[-1]  # libraries take the shared extent from there
+    as_they_are = right.depth_first and not left.depth_first and whole_lines
     product = Product(left, right, out, extents[row], extents[last], extents[-1], halves and as_they_are)
     if not several:
         return product

@@ -28,7 +28,7 @@ from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.regions import THREADS, WARP, split32
-from parakeet_py.ptx.skeletons.product_operands import Factor, Product, zero_of
+from parakeet_py.ptx.skeletons.product_operands import Factor, Product, ends_there, zero_of
 from parakeet_py.ptx.skeletons.tiled_products import (
     MANY_TILES,
     RUN_BYTES,
@@ -104,7 +104,7 @@ def is_tensor_product(product: Product, tf32: bool) -> bool:
 
 def fits(lo: Lowering, product: Product) -> Operand:
     """Whether lines of both matrices are of whole pieces, and it is worth it."""
-    found: Operand = Const(True, BOOL)
+    found = ends_there(lo, product)
     for factor in (product.left, product.right):
         kind = array_type(factor.array)
         wholes = [lo.multiply(lo.extent(factor.array, factor.fast), Const(itemsize(kind.dtype), INT64))]

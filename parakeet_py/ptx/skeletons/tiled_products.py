@@ -24,7 +24,7 @@ from parakeet_py.imp.ir import Cell
 from parakeet_py.imp.lower.builder import Lowering
 from parakeet_py.imp.writer import ONE, ZERO, array_type
 from parakeet_py.ptx.kernels.regions import THREADS, grid, grid_of_blocks, split32
-from parakeet_py.ptx.skeletons.product_operands import Factor, Product, flat, zero_of
+from parakeet_py.ptx.skeletons.product_operands import Factor, Product, ends_there, flat, zero_of
 from parakeet_py.typed_ir.ir import Cast, Const, Operand, Prim, Var
 
 ACROSS = 16  # threads along a side of a tile
@@ -164,14 +164,14 @@ def _loads_runs(product: Product) -> bool:
 
 
 def in_whole_runs(lo: Lowering, product: Product) -> Operand:
-    """Whether lines of both matrices, which lie without gaps, are of whole runs."""
+    """Whether lines of both matrices, which lie without gaps, are of whole runs, and nothing is left out of them."""
     lengths = [
         lo.extent(factor.array, 0 if array_type(factor.array).layout == "F" else 1) for factor in factors_of(product)
     ]
     left, right = (
         _is_multiple(lo, length, factor.dtype) for length, factor in zip(lengths, factors_of(product), strict=True)
     )
-    return lo.prim("and", left, right, type_=BOOL)
+    return lo.prim("and", ends_there(lo, product), lo.prim("and", left, right, type_=BOOL), type_=BOOL)
 
 
 def _is_multiple(lo: Lowering, count: Operand, dtype: str) -> Operand:

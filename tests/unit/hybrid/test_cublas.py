@@ -129,6 +129,14 @@ def test_float16(shape: tuple[int, int, int], cublas: Bindings) -> None:
     assert cublas.asked == ["gemm_ex"]
 
 
+def test_float16_without_its_last_columns(cublas: Bindings) -> None:
+    """The arrays that kernels take are deeper than the product."""
+    x, y = numbers("f2", 24, 32), numbers("f2", 32, 16)
+    function = accelerate(lambda x, y: x[:, :24] @ y[:24])
+    assert np.array_equal(function(x, y), x[:, :24] @ y[:24])
+    assert not cublas.asked
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_a_long_shared_axis(dtype: str, cublas: Bindings) -> None:
     """Kernels would compute it in parts; nothing of that is launched."""
