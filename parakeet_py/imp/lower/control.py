@@ -130,13 +130,16 @@ def lower_for(lo: Lowering, outs: tuple[Var, ...], op: typed.For) -> None:
         carried.enter()
         carried.leave(lo.lower_block(op.body))
 
+    around, lo.repeated = lo.repeated, True
     lo.loop(index, start, stop, body, "serial", step)
+    lo.repeated = around
     carried.finish(outs)
 
 
 def lower_while(lo: Lowering, outs: tuple[Var, ...], op: typed.While) -> None:
     nexts = op.body.results[1:] if op.stoppable else op.body.results
     carried = _Carried(lo, op.params, op.inits, nexts, op.stoppable)
+    around, lo.repeated = lo.repeated, True
     lo.push()
     carried.enter()
     (condition,) = lo.lower_block(op.condition)
@@ -144,4 +147,5 @@ def lower_while(lo: Lowering, outs: tuple[Var, ...], op: typed.While) -> None:
     lo.push()
     carried.leave(lo.lower_block(op.body))
     lo.emit(While(head, condition, lo.pop()))
+    lo.repeated = around
     carried.finish(outs)

@@ -6,7 +6,8 @@ these into at most `BLOCKS` blocks which threads share out, and the blocks' part
 
 Three ways, by the extents and by which axis the accesses of the body move along with unit stride:
 
-* no kept axes: blocks of the whole space, partial results on the stack (`_whole`);
+* no kept axes: blocks of the whole space, partial results on the stack (`_whole`); in a loop of the program what is
+  cheap and has one block at most is done in place, as starting a region takes as long as some thirty contributions;
 * a reduced axis moves by one: for each kept point, in parallel, a run in cells (`_rows`); where there are few kept
   points and long runs, each run is done as above instead;
 * the last kept axis moves by one, or both do in one index (a window that slides): tiles of columns, row after row into
@@ -242,6 +243,20 @@ def _blocks(lo: Lowering, red: Reduction) -> list[Cell]:
     if with_.inexact:
         runs = red.runs(lo)
         return (free_sums.in_parallel if free_sums.is_free(runs, red.op.runs) else in_parallel)(lo, runs)
+    if not (lo.repeated and red.vector and len(axes) == 1 and static_cost(red.op.body) <= COPY_COST):
+        return _in_blocks(lo, red)
+    extent, cells = axes[0].extent, declare(lo, with_)
+
+    def long() -> None:
+        lo.write_all([(cell, lo.read(whole)) for cell, whole in zip(cells, _in_blocks(lo, red), strict=True)])
+
+    short = lo.compare("le", extent, Const(CHUNK, INT64))
+    lo.when(short, lambda: _leaves(lo, red, ZERO, extent, cells), long)
+    return cells
+
+
+def _in_blocks(lo: Lowering, red: Reduction) -> list[Cell]:
+    with_, axes = red.with_, red.axes
     split = split_space(lo, axes, CHUNK)
     # A block begins by visiting its first leaf in full: where most leaves are skipped, blocks are long.
     size = (ARG_BLOCK if red.extremum else SIEVE_BLOCK) if _skips(red) else CHUNK

@@ -19,7 +19,7 @@ from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
 from parakeet_py.llvm.codegen.loops import bit_choices, polls, quotients, streams, vector_tails
-from parakeet_py.llvm.codegen.loops.hints import is_bit, narrows, numbers_of, of_kind, stays_scalar
+from parakeet_py.llvm.codegen.loops.hints import ONE_VECTOR, gathers, is_bit, narrows, numbers_of, of_kind, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import UNLIKELY, LoopGroup, Scope
 from parakeet_py.llvm.runtime.call_context import OUT_OF_MEMORY
@@ -318,6 +318,8 @@ def _counted(
         properties.append(f.module.shared_node('!{!"llvm.loop.unroll.runtime.disable"}'))
     elif (open_ended and not scalar) or any(isinstance(inner, ir.For | ir.While) for inner in inside):
         properties.append(f.module.shared_node('!{!"llvm.loop.unroll.disable"}'))  # only costs time to compile
+    if open_ended and not scalar and gathers(statement):
+        properties += [f.module.shared_node(f'!{{!"llvm.loop.{hint}}}') for hint in ONE_VECTOR]
     if open_ended and narrows(statement):
         properties.append(f.module.shared_node('!{!"llvm.loop.interleave.count", i32 4}'))
     if scalar:

@@ -7,6 +7,9 @@ Loops that stay scalar, as vector code would be slower:
 * A loop that walks across the rows of an array of bytes or 16-bit numbers and does little more than move them: vectors
   of them are put together element by element.
 
+Loops that combine elements down a column combine one vector a turn, of eight: its elements are loaded one by one, which
+hides how long the operation takes, and many columns have fewer than fill several vectors.
+
 And loops of little but comparisons: of a vector of float64, eight bytes are stored. Several vectors a turn hide that.
 
 Branches on single bits of data (`if crc & 1`, `if n % 2 == 0`) cannot be predicted: LLVM chooses by conditional moves
@@ -28,6 +31,7 @@ from parakeet_py.typed_ir.ir import Cast, Const, Load, Prim, Var, dtype_of
 
 _FEW_TURNS = 8  # as many elements side by side are stored by shuffles
 _LITTLE = 12  # operations beside the loads
+ONE_VECTOR = ('vectorize.width", i32 8', 'interleave.count", i32 1')
 _NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16"})
 
 
@@ -92,6 +96,21 @@ def narrows(loop: ir.For) -> bool:
     return stored == {"bool"} and max(loaded, default=0) >= 4 and operations <= _LITTLE
 
 
+def gathers(loop: ir.For) -> bool:
+    """Whether elements of different rows are loaded in each turn of a loop that combines into cells."""
+    moved: set[Var] = {loop.index}
+    across = combines = False
+    for statement in loop.body.statements:
+        match statement:
+            case ir.Let(rhs=Load(array, indices)):
+                across |= _is_across(array, indices, moved)
+            case ir.Let(out, Prim("add" | "sub", (left, _)) as op) if left in moved or op.args[1] in moved:
+                moved.add(out)
+            case ir.Write():
+                combines = True
+    return across and combines
+
+
 def _stores_a_run(statement: ir.Statement) -> bool:
     """Whether this is a vector loop of some known iterations that only stores."""
     if not isinstance(statement, ir.For) or statement.kind != "vector":
@@ -111,9 +130,9 @@ def _moves_across(loop: ir.For) -> bool:
     for statement in loop.body.statements:
         match statement:
             case ir.Let(rhs=Load(array, indices)):
-                across |= _is_across(array, indices, moved)
+                across |= dtype_of(array) in _NARROW and _is_across(array, indices, moved)
             case ir.Store(array, indices):
-                across |= _is_across(array, indices, moved)
+                across |= dtype_of(array) in _NARROW and _is_across(array, indices, moved)
             case ir.Let(out, Prim("add" | "sub", (left, _)) as op) if left in moved or op.args[1] in moved:
                 moved.add(out)
             case ir.Let(rhs=Prim() | Cast()):
@@ -126,10 +145,10 @@ def _moves_across(loop: ir.For) -> bool:
 
 
 def _is_across(array: Var, indices: tuple[Var | Const, ...], moved: set[Var]) -> bool:
-    """Whether an access moves from row to row of an array of narrow elements."""
+    """Whether an access moves from row to row of an array."""
     kind = array.type
     assert isinstance(kind, Array)
-    if not indices or kind.layout not in ("C", "F") or dtype_of(array) not in _NARROW:
+    if not indices or kind.layout not in ("C", "F"):
         return False
     *others, last = indices if kind.layout == "C" else indices[::-1]
     return last not in moved and any(index in moved for index in others)
