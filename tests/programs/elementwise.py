@@ -101,8 +101,6 @@ def broadcast_sum(x, y):
         for dtype in ("i4", "i8", "u8", "f4", "f8")
         for shape, k in (((2, 1), 1), ((9, 1), 9), ((1, 9), 1), ((11, 13), 20))
     ],
-    ulp=4,
-    sums=16,
 )
 def long_body_of_corners(x, k):
     """Whether a row of the corner is read again is known at run time, outside the loop over its elements."""
