@@ -141,14 +141,15 @@ def _is_right(form: Callable[..., Any], fresh: Callable[[], list[Any]], expected
     """Does a system compile the function, and give NumPy's results?"""
     from parakeet_py import options
 
+    lists = isinstance(expected, list)
+    expected = tuple(expected) if lists else expected
     for _ in range(3):
         try:
             with options(tiers=False):  # which calls without it take over
                 found = form(*fresh())
         except Exception:
             return False
-        if isinstance(expected, list):
-            found, expected = tuple(found), tuple(expected)
+        found = tuple(found) if lists else found
         if difference(expected, found, TOLERANCE, exact_types=exact_types):
             return False
     return True

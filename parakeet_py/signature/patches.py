@@ -20,6 +20,7 @@ import ctypes
 import sys
 import types
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Final
 
 Read = tuple[str, str]  # a module and a name in it
@@ -27,6 +28,7 @@ Read = tuple[str, str]  # a module and a name in it
 _MODULES: Final = frozenset({"numpy", "math", "cmath", "scipy", "operator", "itertools", "functools"})
 _PREFIX: Final = "reads"
 _TAG: Final = object.__basicsize__ + 8  # of ma_version_tag in PyDictObject
+_VALUES: Final = object.__basicsize__ + 24  # of ma_values
 
 _originals: dict[str, dict[str, Any]] = {}
 _MISSING = object()
@@ -94,6 +96,29 @@ def _has_tags() -> bool:
 
 _probe: dict[str, Any] = {"a": 1}
 HAS_TAGS: Final = _has_tags()
+_no_tag = ctypes.c_uint64(0)
+
+
+def own_tag_address(namespace: dict[str, Any]) -> int:
+    """Where the version tag of any dict is, which changes with the dict; of a 0 where there is none, or not for all."""
+    tagged = HAS_TAGS and _watcher is None and _says_where_values_are() and _values(namespace) == 0
+    return id(namespace) + _TAG if tagged else ctypes.addressof(_no_tag)
+
+
+def _values(namespace: dict[str, Any]) -> int:
+    """Where an object's attributes are, if this is their dict: stores into them need not change its tag."""
+    return ctypes.c_uint64.from_address(id(namespace) + _VALUES).value
+
+
+@cache
+def _says_where_values_are() -> bool:
+    of_object = vars(_Object())
+    return _values(of_object) != 0 and _values({"a": 1}) == 0
+
+
+class _Object:
+    def __init__(self) -> None:
+        self.a = 1
 
 
 def is_watched(module: str) -> bool:

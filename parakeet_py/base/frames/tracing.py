@@ -9,6 +9,8 @@ Gates look at what CPython itself keeps: two words in the state of the thread th
 and the names of the tools of `sys.monitoring` in the state of the interpreter. The layouts of both structures are
 CPython's own, so the places are found by the values that stand there. Where they are not found (other implementations;
 tools of `sys.monitoring` where the system has no /proc/self/mem), compiled code does not notice such tools.
+From 3.12 on the interpreter counts the threads that have a profiler and those that have a tracer, shortly before these
+names: while both counts are 0, gates need not ask which thread they are in.
 
 The call that such a frame makes must not get another one: `llvm.entry.framed_gate` writes the thread that makes it into
 a word beside these places, which gates take for "not watched", and what takes the call clears it.
@@ -33,11 +35,14 @@ _WORDS: Final = 64  # of a thread's state, in which its tools are looked for
 _BYTES: Final = 1 << 20  # of the interpreter's state
 
 _nothing = array("Q", [0] * TOOLS)
+_some = array("Q", [1, 1])
 # A mask for the address of a thread's state, and what to add to it; where the names of tools are; the state of a thread
-# whose next call is made in the frame that its profiler sees.
-_places = array("Q", [0, _nothing.buffer_info()[0], _nothing.buffer_info()[0], 0])
+# whose next call is made in the frame that its profiler sees; where the counts of threads are.
+_places = array("Q", [0, _nothing.buffer_info()[0], _nothing.buffer_info()[0], 0, _some.buffer_info()[0]])
 _thread_state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))
 FRAMED: Final = 3  # the place of that word
+COUNTS: Final = 4
+_BEFORE: Final = 512  # words before the names of tools, in which the counts are looked for
 _lock = threading.Lock()
 
 
@@ -46,7 +51,8 @@ def places_address() -> int:
 
     The words that are not 0 while a thread is traced or profiled are two, at the address of its state, masked by the
     first word, plus the second; those that are not 0 while `sys.monitoring` knows a tool are `TOOLS`, at the third. The
-    word at `FRAMED` is the state of a thread whose next call is none that a profiler has to see, or 0.
+    word at `FRAMED` is the state of a thread whose next call is none that a profiler has to see, or 0. While the two at
+    the address in the word at `COUNTS` are 0, no thread is traced or profiled.
     """
     look()
     return _places.buffer_info()[0]
@@ -60,6 +66,34 @@ def look() -> None:
             _places[1], _places[0] = offset, 2**64 - 1
         if _places[2] == nothing and (address := _place_of_tools()) is not None:
             _places[2] = address
+            if (address := _place_of_counts(address)) is not None:
+                _places[COUNTS] = address
+
+
+def _place_of_counts(names: int) -> int | None:
+    """Address of the numbers of threads that have a profiler and, behind it, a tracer, before the names of tools.
+
+    Each is one more while this thread has what it counts, and nothing else there is.
+    """
+    if sys.getprofile() is not None or sys.gettrace() is not None:
+        return None
+    count = min(_BEFORE, (names - _interpreter()) // 8)
+    start, size = names - 8 * count, 8 * count
+    try:
+        before = ctypes.string_at(start, size)
+        sys.setprofile(_quiet)
+        profiled = ctypes.string_at(start, size)
+        sys.setprofile(None)
+        sys.settrace(_quiet)
+        traced = ctypes.string_at(start, size)
+    finally:
+        sys.setprofile(None)
+        sys.settrace(None)
+    after = ctypes.string_at(start, size)
+    words = [struct.unpack(f"{count}Q", data) for data in (before, profiled, traced, after)]
+    both = [tuple(there[place] - words[0][place] for there in words[1:]) for place in range(count)]
+    found = [place for place in range(count - 1) if both[place : place + 2] == [(1, 0, 0), (0, 1, 0)]]
+    return start + 8 * found[0] if len(found) == 1 else None
 
 
 def _place_in_thread() -> int | None:
@@ -78,6 +112,11 @@ def _place_in_thread() -> int | None:
             sys.setprofile(None)
     beside = 0 if tracer is None else id(tracer)
     return 8 * found[0] if len(found) == 1 and words[found[0] + 1] == beside else None
+
+
+def _interpreter() -> int:
+    """The address of the interpreter's state."""
+    return ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", ctypes.pythonapi))() or 0
 
 
 def _quiet(*event: Any) -> None:
@@ -99,7 +138,7 @@ if sys.version_info >= (3, 12):
             return None
         free = len(names) - 1 - names[::-1].index(None)
         names[free] = name = " ".join(("parakeet_py", "looks"))
-        state = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", ctypes.pythonapi))()
+        state = _interpreter()
         try:
             _MONITORING.use_tool_id(free, name)
         except ValueError:  # taken meanwhile

@@ -46,7 +46,7 @@ from parakeet_py.signature.attribute_sources import (
 )
 from parakeet_py.signature.describe import describe_spec
 from parakeet_py.signature.object_assembly import Assembled
-from parakeet_py.signature.patches import Read, Versions
+from parakeet_py.signature.patches import Read, Versions, own_tag_address
 from parakeet_py.signature.results import (
     Result,
     ResultEither,
@@ -70,6 +70,8 @@ from parakeet_py.signature.specs import (
 )
 
 __all__ = ["GateHandle", "gate_symbols", "load_gate"]
+
+_NEVER = 2**64 - 1  # no tag of a dict
 
 
 class GateHandle:
@@ -185,6 +187,13 @@ def gate_symbols(
         kept.append(value)
         found[f"{gate_symbol}.{suffix}"] = id(value)
 
+    def looked_up(index: int, *namespaces: dict[str, Any]) -> None:
+        """What hidden argument `index` was when it was last looked up in a dict, or in one and then in another."""
+        tags = own_tag_address(namespaces[0]), own_tag_address(namespaces[-1])
+        words = (ctypes.c_uint64 * 5)(*tags, _NEVER, _NEVER)
+        kept.append(words)
+        found[f"{gate_symbol}.looked_up.{index}"] = ctypes.addressof(words)
+
     for place, way in enumerate(("next", "slow")):
         found[f"{gate_symbol}.{way}"] = ctypes.addressof(handle._cells) + 8 * place
     found[f"{gate_symbol}.threads"] = ctypes.addressof(handle._threads)
@@ -200,9 +209,9 @@ def gate_symbols(
     name("code_points", code_points)
     if state is not None:
         name("state", state)
+    python: Any = function
     if isinstance(function, types.FunctionType):
-        name("globals", function.__globals__)
-        python: Any = function
+        name("globals", python.__globals__)
         name("builtins", python.__builtins__)
     signature = handle.signature
     for index, hidden in enumerate(signature.hidden):
@@ -214,6 +223,7 @@ def gate_symbols(
         match holder:
             case ("global", str() as variable):
                 name(f"name.{index}", sys.intern(variable))
+                looked_up(index, python.__globals__, python.__builtins__)
             case ("cell", int() as cell):
                 assert isinstance(function, types.FunctionType) and function.__closure__ is not None
                 name(f"cell.{index}", function.__closure__[cell])
@@ -222,6 +232,7 @@ def gate_symbols(
                     raise NotPortable(f"module {module} is not imported")
                 name(f"module.{index}", sys.modules[module].__dict__)
                 name(f"name.{index}", sys.intern(variable))
+                looked_up(index, sys.modules[module].__dict__)
             case ("field" | "method", int(), *names):
                 for place, attribute in enumerate(names):
                     name(f"name.{index}.{place}", _name_object(str(attribute)))
@@ -233,6 +244,7 @@ def gate_symbols(
                 (namespace,) = gc.get_referents(vars(class_named(module, qualname)))  # what the proxy stands for
                 name(f"module.{index}", namespace)
                 name(f"name.{index}", sys.intern(variable))
+                looked_up(index, namespace)
         for suffix, value in _objects(hidden.spec, f"hidden.{index}"):
             name(suffix, value)
     for index, spec in enumerate(signature.params):

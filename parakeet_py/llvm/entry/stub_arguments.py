@@ -536,12 +536,12 @@ class ArgumentWriter(GateWriter):
         match source:
             case ("global", _):
                 globals_, builtins = self.own("globals"), self.own("builtins")
-                call = f"call ptr @gate.global(ptr {globals_}, ptr {builtins}, ptr {self.own(f'name.{index}')})"
+                call = f"call ptr @gate.global(ptr {globals_}, ptr {builtins}, {self.name_and_value(index)})"
             case ("cell", _):
                 call = f"load ptr, ptr {self.at(self.own(f'cell.{index}'), Layout.CELL)}"
             case ("attribute" | "class", *_):
                 module = self.own(f"module.{index}")
-                call = f"call ptr @gate.global(ptr {module}, ptr null, ptr {self.own(f'name.{index}')})"
+                call = f"call ptr @gate.global(ptr {module}, ptr null, {self.name_and_value(index)})"
             case ("field" | "method" as kind, int() as position, *names):
                 own = [f"name.{index}.{place}" for place in range(len(names))]
                 return self.member(self.field("%args", 8 * position), names, own, kind)
@@ -551,3 +551,7 @@ class ArgumentWriter(GateWriter):
         self.need(self.let(f"icmp ne ptr {value}, null"))
         self.checkpoint()
         return value
+
+    def name_and_value(self, index: int) -> str:
+        """What a hidden argument is looked up by, and where what was found last is kept."""
+        return f"ptr {self.own(f'name.{index}')}, ptr {self.own(f'looked_up.{index}')}"

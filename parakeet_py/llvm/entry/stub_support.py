@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-from parakeet_py.base.frames.tracing import FRAMED, TOOLS
+from parakeet_py.base.frames.tracing import COUNTS, FRAMED, TOOLS
 from parakeet_py.llvm.engine.low_level_source import Source
 from parakeet_py.llvm.entry.boxing_text import ARRAYS
 from parakeet_py.llvm.entry.callable_type import SLOW_OFFSET
@@ -213,13 +213,28 @@ def keys(dict: ptr, expected: ptr) -> i1:
         k += 1
     return k == count
 
-# The value of a global name, borrowed, or null. `builtins` may be null.
-@symbol("gate.global")
-def global_value(globals: ptr, builtins: ptr, name: ptr) -> ptr:
+@internal.noinline
+def look_up(globals: ptr, builtins: ptr, name: ptr, known: ptr, tag: i64, tag_of_builtins: i64) -> ptr:
     value = PyDict_GetItemWithError(globals, name)
     if value == null and builtins != null:
         value = PyDict_GetItemWithError(builtins, name)
-    return or_clear(value)
+    if value == null:
+        PyErr_Clear()
+    elif (tag != 0) & (tag_of_builtins != 0):
+        known.i64[2] = tag
+        known.i64[3] = tag_of_builtins
+        known.ptr[4] = value
+    return value
+
+# The value of a global name, borrowed, or null. `builtins` may be null. `known` has the addresses of the tags of both
+# dicts (see `signature.patches`), the tags at which the value was last looked up, and that value.
+@symbol("gate.global")
+def global_value(globals: ptr, builtins: ptr, name: ptr, known: ptr) -> ptr:
+    tag = known.ptr.i64
+    tag_of_builtins = known.ptr[1].i64
+    if (tag == known.i64[2]) & (tag_of_builtins == known.i64[3]):
+        return known.ptr[4]
+    return look_up(globals, builtins, name, known, tag, tag_of_builtins)
 
 @internal
 def absolute(number: i64) -> i64:
@@ -513,19 +528,27 @@ WATCHED = Source(
 def PyThreadState_Get() -> ptr: ...
 tools: extern
 
-# Not 0 while a tool asks for events of this thread, but of a call in a frame that the tool has seen (see `tracing`).
-def watched() -> i64:
+@internal.noinline
+def seen_here(monitored: i64) -> i64:
     thread = i64(PyThreadState_Get())
     place = ptr((thread & tools.i64) + tools.i64[1])
-    seen = place.i64 | place.i64[1]
-    if MONITORED:
-        names = tools.ptr[2]
-        seen |= {" | ".join(f"names.i64[{k}]" for k in range(TOOLS))}
+    seen = monitored | place.i64 | place.i64[1]
     if seen != 0 and tools.i64[FRAMED] == thread:
         seen = 0
     return seen
+
+# Not 0 while a tool asks for events of this thread, but of a call in a frame that the tool has seen (see `tracing`).
+def watched() -> i64:
+    counts = tools.ptr[COUNTS]
+    monitored = 0
+    if MONITORED:
+        names = tools.ptr[2]
+        monitored = {" | ".join(f"names.i64[{k}]" for k in range(TOOLS))}
+    if (monitored | counts.i64 | counts.i64[1]) == 0:
+        return 0
+    return seen_here(monitored)
 """,
-    {"MONITORED": sys.version_info >= (3, 12), "FRAMED": FRAMED},
+    {"MONITORED": sys.version_info >= (3, 12), "FRAMED": FRAMED, "COUNTS": COUNTS},
 )
 
 CLOCK = Source(

@@ -259,6 +259,25 @@ def test_hidden_globals_are_read_at_every_call(monkeypatch: pytest.MonkeyPatch) 
     assert not probe.takes()
 
 
+class Holder:
+    def __init__(self) -> None:
+        self.scale = 2.0
+
+
+def test_globals_that_are_attributes_of_an_object() -> None:
+    holder = Holder()
+    exec("def reads():\n    return scale", vars(holder))
+    probe = Probe(signature_of([], [(("global", "scale"), 2.0)]), function=vars(holder)["reads"])
+    for value in (2.0, 3.0, 4.0):
+        holder.scale = value
+        assert probe.slots() == [bits(value)]
+    names = dict(vars(holder))
+    vars(holder).clear()
+    assert not probe.takes()
+    vars(holder).update(reversed(names.items()))
+    assert probe.slots() == [bits(4.0)]
+
+
 def test_hidden_cells() -> None:
     def outer() -> Any:
         factor = 2.0
