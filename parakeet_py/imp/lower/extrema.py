@@ -28,6 +28,8 @@ from parakeet_py.typed_ir.ir import COMPARE, Block, Const, Let, Load, Operand, P
 from parakeet_py.typed_ir.semantics import evaluate, integer_bounds, scalar
 
 ARG_LEAF = 2048  # contributions of which the best key is known before its place; a quarter in short runs
+DEPTH = 4  # keys of each lane that are compared before one is remembered, where nothing is computed anew
+LONG_BYTES = 2048  # of keys, from which this pays for each of many runs
 TRUTH_LEAF = 256
 KEYS = 64  # that are computed before they are compared, where that takes long
 
@@ -169,23 +171,30 @@ def arg_run(lo: Lowering, run: Run, whole: bool) -> None:
     if run.dtype == "bool":
         _truth_run(lo, run)
         return
-    # where nothing is computed anew, leaves are the quicker way through long runs
-    keys = (run.body.results[run.found.key],)
-    plain = any(let.outs == keys and isinstance(let.op, Load) for let in run.body.statements)
-    if itemsize(run.dtype) < 4 or (plain and whole):
+    if itemsize(run.dtype) < 4:
         _in_leaves(lo, run)
         return
+    keys = (run.body.results[run.found.key],)
+    plain = any(let.outs == keys and isinstance(let.op, Load) for let in run.body.statements)
     length = lo.subtract(run.stop, run.start)
-    fits = lo.compare("ge", length, Const(run.lanes, INT64))
-    if plain:
-        fits = lo.prim("and", fits, lo.compare("lt", length, Const(ARG_LEAF, INT64)), type_=BOOL)
     left = lo.declare("left", BOOL, Const(True, BOOL))
 
-    def quick() -> None:
-        met = in_lanes(lo, run)
+    def quick(depth: int) -> None:
+        met = in_lanes(lo, run, depth)
         lo.write(left, Const(False, BOOL) if met is None else met)
 
-    lo.when(fits, quick)
+    def from_on(least: int, depth: int, other: Callable[[], None] | None = None) -> None:
+        lo.when(lo.compare("ge", length, Const(least, INT64)), lambda: quick(depth), other)
+
+    def short() -> None:
+        from_on(run.step(1), 1)
+
+    if not plain:
+        short()
+    elif whole:
+        from_on(run.step(DEPTH), DEPTH)
+    else:
+        from_on(LONG_BYTES // itemsize(run.dtype), DEPTH, short)
     lo.when(lo.read(left), lambda: _in_leaves(lo, run))
 
 

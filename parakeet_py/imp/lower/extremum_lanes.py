@@ -1,9 +1,12 @@
-"""Where an extremum is, in one go: for short runs, and for keys that would be computed anew.
+"""Where an extremum is, in one go.
 
 The keys of a chunk lie side by side, and each lane of the chunks keeps the best key that it has met and the number of
 the chunk it is from. Then the best of the lanes is taken, the first of equal ones. What the lanes keep lies on the
 stack, from where LLVM puts it into vector registers. The last chunk may begin in the middle of the one before: keys
 that are met twice change nothing.
+
+Where keys are only read, chunks of long runs are several keys deep: each lane takes the best of its keys in a chunk
+before it is compared with what the lane keeps. The place is looked for in the first chunk that has the best key.
 
 A NaN would have to be looked for with every key; so each lane adds up its keys, which a NaN would not leave a number,
 and then nothing is done. Infinities of both signs are taken for one, and cost time only.
@@ -59,9 +62,12 @@ class Run:
         """Of the keys."""
         return self.with_.types[self.found.key]
 
-    @property
-    def lanes(self) -> int:
-        return LANE_BYTES // itemsize(self.dtype)
+    def lanes(self, depth: int) -> int:
+        return (LANE_BYTES if depth == 1 else LINE) // itemsize(self.dtype)
+
+    def step(self, depth: int) -> int:
+        """Contributions of a chunk."""
+        return depth * self.lanes(depth)
 
     def take(self, lo: Lowering, place: Operand) -> None:
         """The contribution at a place is the result."""
@@ -69,46 +75,80 @@ class Run:
         lo.write_all(list(zip(self.cells, lo.lower_block(self.body), strict=True)))
 
 
-def in_lanes(lo: Lowering, run: Run) -> Operand | None:
-    """Combine a run of at least as many contributions as there are lanes; gives whether there may be a NaN, in which
-    case it has not been done (None for keys that are never NaN)."""
+def in_lanes(lo: Lowering, run: Run, depth: int) -> Operand | None:
+    """Combine a run of at least `run.step(depth)` contributions; gives whether there may be a NaN, in which case it has
+    not been done (None for keys that are never NaN). `depth`: chunks of which each lane takes the best key first."""
     dtype, kind = run.dtype, Scalar(run.dtype)
     number_kind = INT64 if itemsize(dtype) == 8 else Scalar("int32")
-    lanes = Const(run.lanes, INT64)
-    last = lo.subtract(run.stop, lanes)
-    best = lo.stack_array("best", dtype, run.lanes)
-    chunks = lo.stack_array("chunk", number_kind.dtype, run.lanes)
+    count = run.lanes(depth)
+    lanes, step = Const(count, INT64), Const(run.step(depth), INT64)
+    last = lo.subtract(run.stop, step)
+    best = lo.stack_array("best", dtype, count)
+    chunks = lo.stack_array("chunk", number_kind.dtype, count)
     lane, chunk = lo.index("lane"), lo.index("chunk")
-    sums = lo.stack_array("sum", dtype, run.lanes) if is_float(dtype) else None
+    sums = lo.stack_array("sum", dtype, count) if is_float(dtype) else None
+    beats = "lt" if run.found.name == "minimum" else "gt"
 
-    def place(chunk: Operand, lane: Operand) -> Operand:
-        return lo.add(lo.minimum(lo.add(run.start, lo.multiply(chunk, lanes)), last), lane)
+    def start_of(chunk: Operand) -> Operand:
+        return lo.minimum(lo.add(run.start, lo.multiply(chunk, step)), last)
 
-    def key(chunk: Operand) -> Operand:
-        lo.alias(run.axis.index, place(chunk, lane))
+    def key(place: Operand) -> Operand:
+        lo.alias(run.axis.index, place)
         return lo.lower_block(run.body)[run.found.key]
 
+    def better(old: Operand, new: Operand) -> Operand:
+        return lo.prim("select", lo.compare(beats, new, old), new, old, type_=kind)
+
+    def keys(chunk: Operand) -> tuple[Operand, Operand]:
+        """The best of a lane's keys in a chunk, and their sum."""
+        first = lo.add(start_of(chunk), lane)
+        found = [key(lo.add(first, Const(place * count, INT64))) for place in range(depth)]
+        total = found
+        while len(found) > 1:
+            found = [better(*found[place : place + 2]) for place in range(0, len(found), 2)]
+            if sums is not None:
+                total = [lo.prim("add", *total[place : place + 2], type_=kind) for place in range(0, len(total), 2)]
+        return found[0], total[0]
+
     def begin() -> None:
-        first = key(ZERO)
+        first, total = keys(ZERO)
         lo.store(best, (lane,), first)
         lo.store(chunks, (lane,), Const(0, number_kind))
         if sums is not None:
-            lo.store(sums, (lane,), first)
+            lo.store(sums, (lane,), total)
 
-    def step() -> None:
-        old, new = lo.load(best, lane), key(chunk)
+    def go_on() -> None:
+        old, (new, total) = lo.load(best, lane), keys(chunk)
         if sums is not None:
-            lo.store(sums, (lane,), lo.prim("add", lo.load(sums, lane), new, type_=kind))
-        better = lo.compare("lt" if run.found.name == "minimum" else "gt", new, old)
+            lo.store(sums, (lane,), lo.prim("add", lo.load(sums, lane), total, type_=kind))
+        found = lo.compare(beats, new, old)
         number = chunk if number_kind == INT64 else lo.let("chunk", number_kind, Cast(chunk))
-        lo.store(best, (lane,), lo.prim("select", better, new, old, type_=kind))
-        lo.store(chunks, (lane,), lo.prim("select", better, number, lo.load(chunks, lane), type_=number_kind))
+        lo.store(best, (lane,), lo.prim("select", found, new, old, type_=kind))
+        lo.store(chunks, (lane,), lo.prim("select", found, number, lo.load(chunks, lane), type_=number_kind))
+
+    def take() -> None:
+        highest = _best_of_lanes(lo, run, best, lane, lanes)
+
+        def holder() -> tuple[Operand, Operand]:
+            number = lo.let("chunk", INT64, Cast(lo.load(chunks, lane)))
+            same = lo.compare("eq", lo.load(best, lane), highest)
+            return same, lo.add(start_of(number), lane) if depth == 1 else number
+
+        first: Operand = _least(lo, lane, lanes, holder)
+        if depth > 1:
+            start = start_of(first)
+            here = lambda: (lo.compare("eq", key(lo.add(start, lane)), highest), lo.add(start, lane))  # noqa: E731
+            first = _least(lo, lane, step, here)
+        old = [lo.read(cell) for cell in run.cells]
+        new = [*old]
+        new[run.found.key] = highest
+        lo.when(takes(lo, run.with_, run.found.taken, old, new), lambda: run.take(lo, first))
 
     lo.loop(lane, ZERO, lanes, begin, "lanes")
-    many = lo.ceil_div(lo.subtract(run.stop, run.start), lanes)
-    lo.loop(chunk, ONE, many, lambda: lo.loop(lane, ZERO, lanes, step, "lanes"), "serial")
+    many = lo.ceil_div(lo.subtract(run.stop, run.start), step)
+    lo.loop(chunk, ONE, many, lambda: lo.loop(lane, ZERO, lanes, go_on, "lanes"), "serial")
     if sums is None:
-        _first_of_best(lo, run, best, chunks, place)
+        take()
         return None
     met = lo.declare("met", BOOL, Const(False, BOOL))
 
@@ -117,16 +157,12 @@ def in_lanes(lo: Lowering, run: Run) -> Operand | None:
         lo.write(met, lo.prim("or", lo.read(met), nan, type_=BOOL))
 
     lo.loop(lane, ZERO, lanes, look, "lanes")
-    clear = lo.prim("not", lo.read(met), type_=BOOL)
-    lo.when(clear, lambda: _first_of_best(lo, run, best, chunks, place))
+    lo.when(lo.prim("not", lo.read(met), type_=BOOL), take)
     return lo.read(met)
 
 
-def _first_of_best(
-    lo: Lowering, run: Run, best: Var, chunks: Var, place: Callable[[Operand, Operand], Operand]
-) -> None:
-    """Take the first of the best keys of the lanes, if it beats what the cells hold."""
-    name, lane, lanes = run.found.name, lo.index("lane"), Const(run.lanes, INT64)
+def _best_of_lanes(lo: Lowering, run: Run, best: Var, lane: Var, lanes: Operand) -> Operand:
+    name = run.found.name
     low, high = integer_bounds("int64") if is_float(run.dtype) else integer_bounds(run.dtype)
     loser: float = low if name == "maximum" else high
     if is_float(run.dtype):
@@ -138,21 +174,21 @@ def _first_of_best(
         lo.write(cell, lo.let("acc", cell.type, Prim(name, operands), reassoc=True))
 
     lo.loop(lane, ZERO, lanes, top, "lanes")
-    highest = lo.read(cell)
+    return lo.read(cell)
+
+
+def _least(lo: Lowering, lane: Var, lanes: Operand, look: Callable[[], tuple[Operand, Operand]]) -> Operand:
+    """The least of the numbers of lanes of which a condition holds."""
     never = Const(integer_bounds("int64")[1], INT64)
-    first = lo.declare("first", INT64, never)
+    least = lo.declare("first", INT64, never)
 
-    def look() -> None:
-        same = lo.compare("eq", lo.load(best, lane), highest)
-        here = place(lo.let("chunk", INT64, Cast(lo.load(chunks, lane))), lane)
-        here = lo.prim("select", same, here, never)
-        lo.write(first, lo.let("first", INT64, Prim("minimum", (lo.read(first), here)), reassoc=True))
+    def one() -> None:
+        counts, number = look()
+        number = lo.prim("select", counts, number, never)
+        lo.write(least, lo.let("first", INT64, Prim("minimum", (lo.read(least), number)), reassoc=True))
 
-    lo.loop(lane, ZERO, lanes, look, "lanes")
-    old = [lo.read(cell) for cell in run.cells]
-    new = [*old]
-    new[run.found.key] = highest
-    lo.when(takes(lo, run.with_, run.found.taken, old, new), lambda: run.take(lo, lo.read(first)))
+    lo.loop(lane, ZERO, lanes, one, "lanes")
+    return lo.read(least)
 
 
 def short_runs(
