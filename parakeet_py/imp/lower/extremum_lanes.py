@@ -139,7 +139,7 @@ def in_lanes(lo: Lowering, run: Run, depth: int) -> Operand | None:
             start = start_of(first)
             here = lambda: (lo.compare("eq", key(lo.add(start, lane)), highest), lo.add(start, lane))  # noqa: E731
             first = _least(lo, lane, step, here)
-        old = [lo.read(cell) for cell in run.cells]
+        old: list[Operand] = [lo.read(cell) for cell in run.cells]
         new = [*old]
         new[run.found.key] = highest
         lo.when(takes(lo, run.with_, run.found.taken, old, new), lambda: run.take(lo, first))
