@@ -132,10 +132,10 @@ def load(lo: Lowering, arrays: Sequence[Var], place: Operand) -> Values:
 # ---- leaves ----------------------------------------------------------------------------------------------------------
 
 
-def leaf(lo: Lowering, runs: Runs, length: Operand, element: Element) -> Values:
-    """Combine the ordered parts of so many contributions."""
+def leaf(lo: Lowering, runs: Runs, length: Operand, element: Element, whole: Operand | None = None) -> Values:
+    """Combine the ordered parts of so many contributions, `whole` units if that is given."""
     parts, unit = runs.ordered, Const(runs.unit, INT64)
-    units = lo.floor_div(length, unit)
+    units = lo.floor_div(length, unit) if whole is None else whole
     sums: Values = [part.neutral for part in parts]
     if units != ZERO:
         lanes = in_units(lo, runs, units, element)
@@ -143,6 +143,8 @@ def leaf(lo: Lowering, runs: Runs, length: Operand, element: Element) -> Values:
         while len(level) > 1:
             level = [combined(lo, parts, one, other) for one, other in zip(level[::2], level[1::2], strict=True)]
         (sums,) = level
+    if whole is not None:
+        return sums
     return rest(lo, runs, lo.multiply(units, unit), length, sums, element)
 
 
@@ -178,10 +180,10 @@ def rest(lo: Lowering, runs: Runs, before: Operand, length: Operand, sums: Value
     return [lo.read(cell) for cell in cells]
 
 
-def one_leaf(lo: Lowering, runs: Runs, start: Operand, length: Operand) -> Values:
-    """Combine at most `LEAF` units of contributions from a place on."""
+def one_leaf(lo: Lowering, runs: Runs, start: Operand, length: Operand, whole: Operand | None = None) -> Values:
+    """Combine at most `LEAF` units of contributions from a place on, `whole` ones of them if that is given."""
     if runs.direct:
-        return leaf(lo, runs, length, lambda number: computed(lo, runs, lo.add(start, number)))
+        return leaf(lo, runs, length, lambda number: computed(lo, runs, lo.add(start, number)), whole)
     buffers, others = buffered(lo, runs, start, length, LEAF)
     return together(lo, runs, leaf(lo, runs, length, lambda number: load(lo, buffers, number)), others)
 

@@ -170,12 +170,15 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
     place, reverse = lo.declare("place", INT64, start), lo.declare("reverse", INT64, ZERO)
     node = lo.index("node")
 
-    def one() -> None:
+    def one(whole: bool) -> None:
         longer = lo.compare("ge", lo.add(over, lo.read(reverse)), nodes)
         own = lo.prim("select", longer, lo.add(least, ONE), least)
-        more = lo.prim("select", lo.compare("eq", node, last), rest, ZERO) if rest != ZERO else ZERO
         here = lo.read(place)
-        sums = _node(lo, runs, here, own, more)
+        if whole:
+            sums = one_leaf(lo, runs, here, lo.multiply(own, unit), own)
+        else:
+            more = lo.prim("select", lo.compare("eq", node, last), rest, ZERO) if rest != ZERO else ZERO
+            sums = _node(lo, runs, here, own, more)
         lo.write(place, lo.add(here, lo.multiply(own, unit)))
         cells = [lo.declare("sum", part.kind, value) for part, value in zip(runs.parts, sums, strict=True)]
         height, bits, bit = (
@@ -203,7 +206,13 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
         store(lo, waiting, lo.read(height), [lo.read(cell) for cell in cells])
         lo.write(reverse, lo.add(lo.read(reverse), lo.read(bit)))
 
-    lo.loop(node, ZERO, nodes, one, "serial")
+    before: Operand = ZERO
+    if runs.direct and static_cost(runs.body) <= CHEAP:
+        # all nodes but the last are single leaves of whole units, unless some have one too many: nothing to decide there
+        before = lo.prim("select", lo.compare("lt", least, Const(LEAF, INT64)), last, ZERO)
+        lo.loop(node, ZERO, before, lambda: one(True), "serial")
+        node = lo.index("node")
+    lo.loop(node, before, nodes, lambda: one(False), "serial")
     return load(lo, waiting, level)
 
 

@@ -127,47 +127,57 @@ def _inverse_power(lanes: int) -> tuple[str, set[str]]:
         passed = ", ".join(f"{kind} {one}" for one in operands)
         return f"  %{name} = call {kind} @llvm.fma.{_suffix(lanes)}({passed})"
 
-    tame = f"  %tame = select {mask} %usual, {kind} %x, {kind} {number(1.0)}"  # others would set flags of their own
     if lanes == 1:
         pair = "<2 x double>"
         estimate = "llvm.x86.avx512.rsqrt14.sd"
         kinds = f"{pair}, {pair}, {pair}, i8"
-        start = [
-            f"  %first = insertelement {pair} zeroinitializer, double %tame, i64 0",
-            f"  %both = call {pair} @{estimate}({pair} %first, {pair} %first, {pair} zeroinitializer, i8 -1)",
-            f"  %r0 = extractelement {pair} %both, i64 0",
-        ]
         all_lanes = ["  %all = or i1 %usual, false"]
     else:
         pair = kind
         estimate = f"llvm.x86.avx512.rsqrt14.pd.{64 * lanes}"
         kinds = f"{kind}, {kind}, i8"
-        start = [f"  %r0 = call {kind} @{estimate}({kind} %tame, {kind} zeroinitializer, i8 -1)"]
         all_lanes = [f"  %lanes = bitcast {mask} %usual to i{lanes}", f"  %all = icmp eq i{lanes} %lanes, -1"]
+
+    def series(x: str, to: str) -> list[str]:
+        """The power of usual numbers; the names of its steps end with that of the result."""
+        if lanes == 1:
+            start = [
+                f"  %first.{to} = insertelement {pair} zeroinitializer, double {x}, i64 0",
+                f"  %both.{to} = call {pair} @{estimate}({pair} %first.{to}, {pair} %first.{to}, "
+                f"{pair} zeroinitializer, i8 -1)",
+                f"  %r0.{to} = extractelement {pair} %both.{to}, i64 0",
+            ]
+        else:
+            start = [f"  %r0.{to} = call {kind} @{estimate}({kind} {x}, {kind} zeroinitializer, i8 -1)"]
+        return [
+            *start,
+            f"  %all_bits.{to} = bitcast {kind} %r0.{to} to {whole}",
+            f"  %few_bits.{to} = and {whole} %all_bits.{to}, {spread('i64', str(-1 << 36))}",
+            f"  %r.{to} = bitcast {whole} %few_bits.{to} to {kind}",
+            binary(f"s.{to}", "fmul", f"%r.{to}", f"%r.{to}"),
+            binary(f"t.{to}", "fmul", f"%s.{to}", f"%r.{to}"),
+            f"  %minus.{to} = fneg {kind} {x}",
+            fma(f"rest.{to}", f"%minus.{to}", f"%s.{to}", number(1.0)),
+            # (1 - rest) ** -1.5 - 1 = 3/2 rest + 15/8 rest**2 + 35/16 rest**3 + 315/128 rest**4 + ...
+            fma(f"c3.{to}", f"%rest.{to}", number(315 / 128), number(35 / 16)),
+            fma(f"c2.{to}", f"%rest.{to}", f"%c3.{to}", number(15 / 8)),
+            fma(f"c1.{to}", f"%rest.{to}", f"%c2.{to}", number(3 / 2)),
+            binary(f"change.{to}", "fmul", f"%rest.{to}", f"%c1.{to}"),
+            fma(to, f"%t.{to}", f"%change.{to}", f"%t.{to}"),
+        ]
+
     lines = [
         f"  %bits = bitcast {kind} %x to {whole}",
         f"  %above = sub {whole} %bits, {spread('i64', str(least))}",
         f"  %usual = icmp ult {whole} %above, {spread('i64', str(most - least))}",
-        tame,
-        *start,
-        f"  %all_bits = bitcast {kind} %r0 to {whole}",
-        f"  %few_bits = and {whole} %all_bits, {spread('i64', str(-1 << 36))}",
-        f"  %r = bitcast {whole} %few_bits to {kind}",
-        binary("s", "fmul", "%r", "%r"),
-        binary("t", "fmul", "%s", "%r"),
-        f"  %minus = fneg {kind} %tame",
-        fma("rest", "%minus", "%s", number(1.0)),
-        # (1 - rest) ** -1.5 - 1 = 3/2 rest + 15/8 rest**2 + 35/16 rest**3 + 315/128 rest**4 + ...
-        fma("c3", "%rest", number(315 / 128), number(35 / 16)),
-        fma("c2", "%rest", "%c3", number(15 / 8)),
-        fma("c1", "%rest", "%c2", number(3 / 2)),
-        binary("change", "fmul", "%rest", "%c1"),
-        fma("quick", "%t", "%change", "%t"),
         *all_lanes,
-        "  br i1 %all, label %done, label %others, !prof !0",
-        "done:",
+        "  br i1 %all, label %series, label %others, !prof !0",
+        "series:",
+        *series("%x", "quick"),
         f"  ret {kind} %quick",
         "others:",
+        f"  %tame = select {mask} %usual, {kind} %x, {kind} {number(1.0)}",  # others would set flags of their own
+        *series("%tame", "same"),
         f"  %minus_x = fneg {kind} %x",
         binary("inverse", "fdiv", number(1.0), "%x"),
         f"  %root = call {kind} @llvm.sqrt.{_suffix(lanes)}({kind} %inverse)",
@@ -177,7 +187,7 @@ def _inverse_power(lanes: int) -> tuple[str, set[str]]:
         fma("better", "%power", "%more", "%power"),
         f"  %finite = fcmp ord {kind} %better, %better",  # where neither the inverse nor the power overflows
         f"  %slow = select {mask} %finite, {kind} %better, {kind} %power",
-        f"  %mixed = select {mask} %usual, {kind} %quick, {kind} %slow",
+        f"  %mixed = select {mask} %usual, {kind} %same, {kind} %slow",
         f"  ret {kind} %mixed",
     ]
     declared = {
