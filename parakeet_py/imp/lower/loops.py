@@ -97,10 +97,12 @@ def walk_range(
     stop: Operand,
     inner: Inner,
     block: Block | None = None,
+    pairs: Callable[[Operand, Operand], Operand] | None = None,
 ) -> None:
     """Loops over the pieces [start, stop) of a space; `inner(first, last)` writes the loop over the last axis.
 
-    With a `block`, of three axes, only this part of the second one.
+    With a `block`, of three axes, only this part of the second one. `pairs(low, high)` writes a loop over a part of it
+    in another way, and gives where the rest begins.
     """
     if len(axes) == 1:
         inner(start, stop)
@@ -132,6 +134,8 @@ def walk_range(
             return
         if block is not None:
             low, high = lo.maximum(low, block.start), lo.minimum(high, block.stop)
+        if pairs is not None:
+            low = pairs(low, high)
         column = lo.bind(second.index)
         lo.loop(
             column,

@@ -21,6 +21,7 @@ from parakeet_py.imp.schedule import late_checks
 from parakeet_py.imp.schedule.axis_merging import merge, merged_outs
 from parakeet_py.imp.schedule.index_set_splitting import cut_loop, turning
 from parakeet_py.imp.schedule.loop_order import Study, static_cost, stride_cost, study, work
+from parakeet_py.imp.schedule.unroll_and_jam import loop_over_pairs
 from parakeet_py.imp.writer import ONE, ZERO
 from parakeet_py.typed_ir.ir import Const, Map, Operand, Var
 
@@ -109,12 +110,17 @@ def map_nest(
     def inner(start: Operand, stop: Operand) -> None:
         cut_loop(lo, turns, start, stop, piece or loop)
 
+    plain = kind == "vector" and not (turns or late or piece or lo.special or lo.in_region) and times is ONE
+
+    def pairs(low: Operand, high: Operand) -> Operand:
+        return loop_over_pairs(lo, axes, low, high, point) if plain and len(axes) == 3 else low
+
     def walk(block: Block | None = None) -> None:
         lo.region(
             split.extent,
             grain,
             work(lo, found, (split.size, times)) if not lo.in_region else ONE,
-            lambda start, stop: walk_range(lo, axes, split, start, stop, inner, block),
+            lambda start, stop: walk_range(lo, axes, split, start, stop, inner, block, pairs),
             order_of(lo, axes),
             "map",
         )

@@ -208,7 +208,7 @@ def _tree(lo: Lowering, runs: Runs, start: Operand, units: Operand, rest: Operan
 
     before: Operand = ZERO
     if runs.direct and static_cost(runs.body) <= CHEAP:
-        # all nodes but the last are single leaves of whole units, unless some have one too many: nothing to decide there
+        # all nodes but the last are leaves of whole units, unless some have one too many: nothing to decide there
         before = lo.prim("select", lo.compare("lt", least, Const(LEAF, INT64)), last, ZERO)
         lo.loop(node, ZERO, before, lambda: one(True), "serial")
         node = lo.index("node")

@@ -55,7 +55,8 @@ def rows_of_blocks(lo: Lowering, axes: Sequence[Axis], found: Study) -> Operand 
     )
     blocks = lo.maximum(lo.ceil_div(rows, lo.maximum(each, ONE)), ONE)
     blocks = lo.prim("select", pay, blocks, ONE)
-    return lo.maximum(lo.ceil_div(rows, blocks), ONE)
+    half = lo.ceil_div(rows, lo.add(blocks, blocks))  # two rows are computed at a time
+    return lo.maximum(lo.add(half, half), ONE)
 
 
 def _bytes_at_one_place(found: Study, plane: Var, row: Var, place: Var) -> tuple[int, int]:
