@@ -46,6 +46,7 @@ from parakeet_py.imp import ir as imp
 from parakeet_py.imp.lower.function import lower
 from parakeet_py.imp.schedule.effects import checks_before_effects
 from parakeet_py.imp.schedule.host_loops import starts_only
+from parakeet_py.imp.schedule.loop_branches import branches_alike
 from parakeet_py.llvm.entry.entry_kind import why_portable
 from parakeet_py.llvm.safety.faults import FAULT
 from parakeet_py.llvm.safety.sites import Site
@@ -470,7 +471,7 @@ def make_native(compiled: Compiled, checked: bool = False, limits: Mapping[int, 
     most = 1 if whole else min(compiled.config.thread_count, settings.available_cpus())
     effort: dict[str, Any] = {"level": CHECKED_LEVEL, "vectorize": False} if checked else {}
     if not (checked or whole or limits is not None):
-        effort["starts_only"] = starts_only(compiled.imp)
+        effort |= {"starts_only": starts_only(compiled.imp), "copies_loops": branches_alike(compiled.imp)}
     object_bytes = engine.compile_divided(text, most, code.library, quick=limits is not None, **effort)
     quick = None if limits is None else Tier(budget_of(text), dict(limits))
     clock.done("llvm")

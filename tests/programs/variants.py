@@ -242,3 +242,75 @@ def counted_among_other_kinds(k, j):
 def texts_counted_among_other_kinds(k, j):
     m = "a" if k == 1 else 3 if k == 0 else None
     return [m, j].count(m), [m, "a"].count("a"), m in [m, "a"], (m,) == (None,), [None, m].count(m)
+
+
+# ---- variables of loops whose types grow, and which the bodies do not read -------------------------------------------
+
+STEPS = arr("f8", 4, values=[4.0, 2.0, 0.5, 0.25])
+
+
+@program([(STEPS, 1.0), (STEPS, 5), (STEPS, 0.3), (STEPS, 1)], mutates=(0,))
+def until_it_is_small(x, tol):
+    err = 1
+    k = 0
+    while err >= tol:
+        x[k] += 1
+        err = x[k] / 5
+        k += 1
+        if k == 4:
+            break
+    return err, k, x.sum()
+
+
+@program([(STEPS, 3), (STEPS, 0)], mutates=(0,))
+def last_of_each(x, n):
+    last, largest = 0, True
+    for i in range(n):
+        x[i] *= 2
+        last = x[i]
+        largest = i
+    return last, largest, x
+
+
+@program([(STEPS, None), (STEPS, 2)])
+def until_one_is_there(x, first):
+    err, i = 1, 0
+    other = first
+    while (err > 0 and other is None) or i < 2:
+        if i == 1:
+            other = i
+        err = x[i] - 1
+        i += 1
+    return err, other, i
+
+
+@program([(STEPS, 3), (STEPS, 0)], mutates=(0,))
+def nested_and_unread(x, n):
+    total, seen = 0.0, 0
+    for i in range(n):
+        err = 2
+        while err > 1:
+            total += x[i]
+            err = x[i] / 4
+            x[i] /= 2
+        seen = err
+    return total, seen
+
+
+@program([(STEPS, 2), (STEPS, 9), (STEPS, 0)])
+def grown_to_an_array(x, n):
+    found = 0
+    k = 0
+    while k < n and k < 4:
+        found = x[k:] + 1
+        k += 1
+    return found
+
+
+@program([(STEPS, 3.0), (STEPS, 9.0), (STEPS, 0.0)])
+def whether_it_is_whole(x, bound):
+    err, k = 1, 0
+    while (isinstance(err, int) or err < bound) and k < 4:
+        err = x[k] + k
+        k += 1
+    return err, k, isinstance(err, int)

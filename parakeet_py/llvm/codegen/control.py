@@ -18,7 +18,7 @@ from parakeet_py.llvm.codegen import access_checks, arrays, parallel
 from parakeet_py.llvm.codegen.arrays import AnyValue, Descriptor
 from parakeet_py.llvm.codegen.builder import is_literal
 from parakeet_py.llvm.codegen.cast import cast
-from parakeet_py.llvm.codegen.loops import bit_choices, polls, quotients, streams, vector_tails
+from parakeet_py.llvm.codegen.loops import bit_choices, nests, polls, quotients, streams, vector_tails
 from parakeet_py.llvm.codegen.loops.hints import ONE_VECTOR, gathers, is_bit, narrows, numbers_of, of_kind, stays_scalar
 from parakeet_py.llvm.codegen.scalar import primitive
 from parakeet_py.llvm.codegen.scope import UNLIKELY, LoopGroup, Scope
@@ -295,8 +295,15 @@ def _counted(
     if step != "1":
         counter, begin = f"{index}.k", f.binary("add", "i64", start, f.binary("mul", "i64", first, step))
     body, end = f.label("loop"), f.label("end")
+    inner = nests.inner_ranges(scope, statement)
+    guard = nests.guard(scope, order, (first, last), inner)
     before = f.block
-    f.branch_if(f.binary(f"icmp {order}", "i64", first, last), body, end)
+    if guard is None:
+        f.branch(body)
+    else:
+        f.branch_if(guard, body, end)
+    entered = set(inner) - scope.entered
+    scope.entered |= entered
 
     f.begin(body)
     counting = f.reserve()
@@ -332,6 +339,7 @@ def _counted(
     scope.chained = quotients.chained(scope, statement) if statement.kind == "serial" else frozenset()
     scope.steady = quotients.steady(scope, statement) if statement.kind == "vector" and not hints else frozenset()
     emit_block(scope, statement.body)
+    scope.entered -= entered
     f.widened = widened
     if grouped:
         scope.groups.pop()
@@ -363,6 +371,8 @@ def _counted(
 def _iterations(scope: Scope, start: str, stop: str, step: str) -> str:
     """len(range(start, stop, step)) as an unsigned number."""
     f = scope.f
+    if all(map(is_literal, (start, stop, step))):
+        return str(len(range(int(start), int(stop), int(step))))
     if not step.startswith("%"):
         low, high = (start, stop) if int(step) > 0 else (stop, start)
         size = str(abs(int(step)))

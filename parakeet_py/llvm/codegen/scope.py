@@ -3,6 +3,9 @@
 A compiled function becomes an entry and one LLVM function for each parallel region. A region knows the values around it
 by *capture*: the first use of an outer value takes a slot of the region's frame, which the caller fills just before the
 region starts. So a frame holds exactly what its region uses, field by field, and the region loads it once, on top.
+
+Failures of a region are numbered from one that the frame holds, too: so the code of two regions that only differ in
+them is the same, and is compiled once.
 """
 
 from __future__ import annotations
@@ -56,7 +59,10 @@ class Unit:
         f = scope.f
         function = f.module.declare("void", "pk_fail", f"ptr{', i64' * 8}", "cold nounwind")
         words = "".join(f", i64 {item}" for item in [*arguments, *"000000"][:6])
-        if not self.function.library or not 0 < code < len(self.function.failures):  # none of those of the source
+        own = 0 < code < len(self.function.failures)  # one of those of the source
+        if not own or not self.function.library:
+            if own and scope.parent is not None and f.module.checks is None:
+                return scope.failure_by_frame(function, code, order, words)
             return [f"call void {function}(ptr %ctx, i64 {order}, i64 {code}{words})", scope.leave(str(code))]
         place, first, status, wide = (f.fresh(name) for name in ("place", "first", "status", "wide"))
         return [
@@ -105,6 +111,7 @@ class Scope:
     parent : the scope a region captures from; None in the entry
     exits : labels that a Break goes to, innermost last
     loops : the loops around, innermost last
+    entered : ranges that are known to have elements here, see `loops.nests`
     polled : whether some of its loops poll
     order : the iteration number that a failing arithmetic check reports
     """
@@ -119,6 +126,7 @@ class Scope:
     frame: list[tuple[str, str]] = field(default_factory=list)
     exits: list[str] = field(default_factory=list)
     loops: list[ir.For | ir.While] = field(default_factory=list)
+    entered: set[tuple[str, str]] = field(default_factory=set)
     polled: bool = False
     groups: list[LoopGroup] = field(default_factory=list)
     order: str = "0"
@@ -127,6 +135,8 @@ class Scope:
     steady: frozenset[Var] = frozenset()  # those of an innermost vector loop by what it does not change
     limits: dict[str, tuple[str, str]] = field(default_factory=dict)  # of recursion, see `calls`
     _captures: dict[str, str] = field(default_factory=dict)
+    _failures: dict[tuple[int, str, str], list[str]] = field(default_factory=dict)
+    _first_failure: tuple[int, int] | None = None  # its code, and where in the frame that is
 
     def __post_init__(self) -> None:
         self.aliases = AliasScopes(self.f)
@@ -258,6 +268,24 @@ class Scope:
         bad, good = self.f.exit("bad", lines), self.f.label("good")
         self.f.branch_if(condition, bad, good, f", !prof {self.f.module.shared_node(UNLIKELY)}")
         self.f.begin(good)
+
+    def failure_by_frame(self, function: str, code: int, order: str, words: str) -> list[str]:
+        """The lines that record a failure, numbered from the one in the region's frame, and leave."""
+        key = code, order, words
+        if key not in self._failures:
+            if self._first_failure is None:
+                self._first_failure = code, len(self.frame)
+                self.frame.append((str(code), "i64"))
+            first, slot = self._first_failure
+            place, base, number = (self.f.fresh(name) for name in ("place", "base", "code"))
+            self._failures[key] = [
+                f"{place} = getelementptr inbounds i8, ptr %frame, i64 {8 * slot}",
+                f"{base} = load i64, ptr {place}",
+                f"{number} = add i64 {base}, {code - first}",
+                f"call void {function}(ptr %ctx, i64 {order}, i64 {number}{words})",
+                self.leave(str(code)),
+            ]
+        return self._failures[key]
 
     def failure(self, code: int, order: str, arguments: list[str]) -> list[str]:
         """The lines that record a failure and leave."""

@@ -51,6 +51,7 @@ def _ready() -> Library:
         found.SetCommandLine(b"parakeet_py", b"-disable-lsr")
         # strides are counted in bytes: a loop with a version for stride 1 never runs it, and is scalar for all others
         found.SetCommandLine(b"parakeet_py", b"-enable-mem-access-versioning=false")
+        found.SetCommandLine(b"parakeet_py", b"-unroll-threshold-default=300")  # as at level 3, at level 2 too
     return found
 
 
@@ -181,6 +182,7 @@ def compile_divided(
     vectorize: bool = True,
     quick: bool = False,
     starts_only: bool = False,
+    copies_loops: bool = True,
 ) -> bytes:
     """Compile a module in up to `most` parts, side by side; gives objects that `load` takes as one.
 
@@ -191,6 +193,7 @@ def compile_divided(
         have not been compiled before
     quick : do not optimise it, but for these modules, which all functions share
     starts_only : outside of its regions, the function has no loop worth optimising
+    copies_loops : whether it has loops that gain by copies for each branch, which LLVM makes at level 3
 
     Raises
     ------
@@ -203,11 +206,13 @@ def compile_divided(
     parts = apart or (split_module.divide(text, most) if divides and most > 1 else [text])
     found = {one: procedure_objects.find(one) for one in library}
     missing = [one for one, code in found.items() if code is None]
-    efforts = [_Effort(level, vectorize)] * (len(parts) + len(missing))
+    own = _Effort(level if copies_loops else min(level, 2), vectorize)
+    efforts = [own] * len(parts) + [_Effort(level, vectorize)] * len(missing)
     if quick:
         efforts[: len(parts)] = [_Effort(0, vectorize=False)] * len(parts)
     elif apart:
-        efforts[0] = _Effort(level, vectorize, scalar=True)
+        large = split_module.is_large(parts[0])
+        efforts[0] = _Effort(level, vectorize, scalar=True, codegen_level=0 if large else None)
     made = _compile_all([*parts, *missing], efforts, most)
     for one, code in zip(missing, made[len(parts) :], strict=True):
         procedure_objects.keep(one, code)
@@ -223,14 +228,14 @@ class _Effort(NamedTuple):
     level: int
     vectorize: bool
     scalar: bool = False
+    codegen_level: int | None = None
 
 
 def _compile_all(parts: Sequence[str], efforts: Sequence[_Effort], most: int) -> list[bytes]:
     """The objects of modules, compiled side by side."""
 
     def compiled(number: int) -> bytes:
-        level, vectorize, scalar = efforts[number]
-        return compile_ir(parts[number], level=level, vectorize=vectorize, scalar=scalar)
+        return compile_ir(parts[number], **efforts[number]._asdict())
 
     if most < 2 or len(parts) < 2:
         return list(map(compiled, range(len(parts))))

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from parakeet_py.base.fast_dataclass import record
 
-__all__ = ["divide", "host_apart", "work_of"]
+__all__ = ["divide", "host_apart", "is_large", "work_of"]
 
 LOOP = 100
 """What the passes over a loop take, in lines without loops."""
@@ -27,6 +27,10 @@ LEAST = 600
 
 LONG = 200
 """Lines of a host part that are worth a module of their own (the gate is not optimised anyway)."""
+
+LARGE = 1500
+"""Lines of a host part, its gate included, in which selecting instructions and registers with care takes longer than
+all its calls would gain: 40 ms, for some 3 % of a call that has next to nothing to do."""
 
 _NAME = r'@(?:"[^"\n]*"|[\w$.]+)'
 _ANY = re.compile(_NAME)
@@ -116,6 +120,11 @@ def host_apart(text: str, most: int) -> list[str]:
     works = {name: work_of(found.definitions[name]) for name in found.movable}
     groups = _shares(works, [0] * max(1, min(most, sum(works.values()) // LEAST)))
     return found.parts([group for group in groups if group])
+
+
+def is_large(text: str) -> bool:
+    """Is a host part so long that its instructions are selected quickly?"""
+    return text.count("\n") >= LARGE
 
 
 def _items(text: str) -> list[str]:

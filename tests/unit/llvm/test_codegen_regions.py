@@ -209,3 +209,44 @@ def test_regions_that_do_the_same_to_different_arrays_are_one() -> None:
     assert all(map(np.array_equal, function(a, b), scaled(a, b)))  # type: ignore[no-untyped-call]
     assert function.explain(a, b).kernels == 2
     assert function.llvm(a, b).count("define internal void @scaled.map.") == 1
+
+
+def test_regions_that_differ_in_their_failures_are_one() -> None:
+    def pooled(a, b, step):  # type: ignore[no-untyped-def]
+        c, d = np.empty(len(a) // 2), np.empty(len(b) // 2)
+        for i in range(len(c)):
+            c[i] = np.max(a[2 * i : 2 * i + step])
+        for i in range(len(d)):
+            d[i] = np.max(b[2 * i : 2 * i + step])
+        return c, d
+
+    function = accelerate(pooled)
+    a, b = np.arange(9.0), np.arange(300.0)
+    assert all(map(np.array_equal, function(a, b, 2), pooled(a, b, 2)))  # type: ignore[no-untyped-call]
+    assert function.llvm(a, b, 2).count("define internal void @pooled.map.") == 1
+    with pytest.raises(ValueError, match="zero-size array") as caught:
+        function(a, b, 0)
+    assert caught.traceback[-1].lineno + 1 == pooled.__code__.co_firstlineno + 3
+    with pytest.raises(ValueError, match="zero-size array") as caught:
+        function(a[:1], b, 0)
+    assert caught.traceback[-1].lineno + 1 == pooled.__code__.co_firstlineno + 5
+
+
+def test_nests_are_entered_if_all_their_loops_have_iterations() -> None:
+    x, n, m = Var("x", Array("int64", 1, "C")), Var("n", INT), Var("m", INT)
+    i, j, value, more = (Var(name, INT) for name in ("i", "j", "value", "more"))
+    inner = ir.For(
+        j,
+        const(0),
+        m,
+        const(1),
+        block(let(value, Load(x, (j,))), let(more, prim("add", value, i)), ir.Store(x, (j,), more, POS)),
+    )
+    nest = ir.For(i, const(2), n, const(1), block(inner))
+    fn = function([x, n, m], [nest], roots={x: frozenset({0})})
+    run = Native(fn)
+    for count in (0, 2, 3, 6):
+        for size in (0, 1, 4):
+            values = np.arange(4)
+            run(values, count, size)
+            np.testing.assert_array_equal(values, np.arange(4) + (np.arange(4) < size) * sum(range(2, count)))

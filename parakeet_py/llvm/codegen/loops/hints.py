@@ -6,6 +6,8 @@ Loops that stay scalar, as vector code would be slower:
   elements of several runs at a time.
 * A loop that walks across the rows of an array of bytes or 16-bit numbers and does little more than move them: vectors
   of them are put together element by element.
+* A long loop all of whose elements lie in different rows, with a few operations for each: putting vectors together
+  takes as long as it saves, and LLVM's work on them is most of what such a loop takes to compile.
 
 Loops that combine elements down a column combine one vector a turn, of eight: its elements are loaded one by one, which
 hides how long the operation takes, and many columns have fewer than fill several vectors.
@@ -27,10 +29,13 @@ import numpy as np
 
 from parakeet_py.base.types import Array
 from parakeet_py.imp import ir
+from parakeet_py.imp.schedule.loop_order import is_dear
 from parakeet_py.typed_ir.ir import Cast, Const, Load, Prim, Var, dtype_of
 
 _FEW_TURNS = 8  # as many elements side by side are stored by shuffles
 _LITTLE = 12  # operations beside the loads
+_ROWS, _FOR_EACH = 6, 6  # elements of other rows from which on a loop is long, operations for each
+_DIVISION = 6  # operations as which one counts
 ONE_VECTOR = ('vectorize.width", i32 8', 'interleave.count", i32 1')
 _NARROW = frozenset({"bool", "int8", "uint8", "int16", "uint16"})
 
@@ -124,24 +129,34 @@ def _stores_a_run(statement: ir.Statement) -> bool:
 
 
 def _moves_across(loop: ir.For) -> bool:
-    """Whether narrow elements of different rows are loaded or stored in each turn, and little is done with them."""
+    """Whether elements of different rows are loaded or stored in each turn, and little is done with them: narrow ones
+    among others, or any if there are no others."""
     moved: set[Var] = {loop.index}  # what moves by one from turn to turn
-    across, operations = False, 0
+    made: set[Var] = {loop.index}
+    narrow = beside = False
+    rows = operations = 0
     for statement in loop.body.statements:
         match statement:
-            case ir.Let(rhs=Load(array, indices)):
-                across |= dtype_of(array) in _NARROW and _is_across(array, indices, moved)
-            case ir.Store(array, indices):
-                across |= dtype_of(array) in _NARROW and _is_across(array, indices, moved)
+            case ir.Let(rhs=Load(array, indices)) | ir.Store(array, indices):
+                if _is_across(array, indices, moved):
+                    rows += 1
+                    narrow |= dtype_of(array) in _NARROW
+                else:
+                    beside |= not made.isdisjoint(indices)
             case ir.Let(out, Prim("add" | "sub", (left, _)) as op) if left in moved or op.args[1] in moved:
                 moved.add(out)
-            case ir.Let(rhs=Prim() | Cast()):
+            case ir.Let(rhs=Prim(name)):
+                beside |= is_dear(name)
+                operations += _DIVISION if name in ("div", "sqrt") else 1
+            case ir.Let(rhs=Cast()):
                 operations += 1
             case ir.Check():
                 pass
             case _:
                 return False
-    return across and operations <= _LITTLE
+        if isinstance(statement, ir.Let):
+            made.add(statement.out)
+    return (narrow and operations <= _LITTLE) or (rows >= _ROWS and not beside and operations <= rows * _FOR_EACH)
 
 
 def _is_across(array: Var, indices: tuple[Var | Const, ...], moved: set[Var]) -> bool:

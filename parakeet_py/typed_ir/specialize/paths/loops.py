@@ -1,8 +1,8 @@
 """Specialization of loops: counted loops over anything iterable, while loops.
 
-A loop over a tuple is unrolled; a loop over a
-range or an array is specialized to a fixed point: the types of its carried variables start as those of their initial
-values and grow until one pass over the body leaves them unchanged.
+A loop over a tuple is unrolled; a loop over a range or an array is specialized to a fixed point: the types of its
+carried variables start as those of their initial values and grow until one pass over the body leaves them unchanged.
+One pass will do where the body does not read those that grow, as in `err = 1`, `while err > 1e-6: ... err = a.max()`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from parakeet_py.base import grammar
 from parakeet_py.base.errors import UnsupportedError
-from parakeet_py.base.types import PYBOOL, PYINT
+from parakeet_py.base.types import PYBOOL, PYINT, Scalar
 from parakeet_py.frontend import ssa
 from parakeet_py.frontend.desugar.signals import look
 from parakeet_py.typed_ir import ir
@@ -333,6 +333,7 @@ def _fixed_point(
     an iteration gives the params."""
     b = s.builder
     constants = _constants(op, inits)
+    unread = _unread(s, op, inits)
     before = s.memory.newest
     inside = s.memory.new_root()  # all memory made by an iteration
     sites, sources, fields_before = (
@@ -372,6 +373,8 @@ def _fixed_point(
                 if any(new is not old for new, old in zip(assigned_attributes.carried(s), held, strict=False)):
                     raise s.unsupported("an attribute assigned in the condition of a loop")
             blocks.append(ir.Block(tuple(statements), (test,)))
+            if len(s.python.sites) > sites:
+                unread = set()
         with b.block() as statements:
             held = enter()
             changed, used = s.instances.list_changes, len(s.instances.used)
@@ -394,14 +397,29 @@ def _fixed_point(
                 for template, result in zip(templates, results, strict=True)
             ]
             kept = {position for position in constants if _is_same(results[position], constants[position])}
-            if joined == templates and len(kept) == len(constants):
+            grown = {position for position, new in enumerate(joined) if new != templates[position]}
+            scalar = all(isinstance(joined[position], Scalar | EitherT) for position in grown)
+            settled = scalar and grown <= unread and len(kept) == len(constants)
+            if settled:
                 for position in kept:
                     own, template = values[position]
                     results[position] = join.value_of(s, template, list(own))
-                leaves = _leaves(s, results, templates)
+                leaves = _leaves(s, results, joined)
+        if settled and grown:
+            for position in grown:
+                template = joined[position]
+                values[position] = [ir.Var(names[position], kind) for kind in types_of(template)], template
+            params = [var for own, _ in values for var in own]
+            if condition is not None:
+                with b.block() as tests:
+                    enter()
+                    with _looping(s, before):
+                        test = condition()
+                blocks = [ir.Block(tuple(tests), (test,))]
         if len(kept) < len(constants):
             constants = {position: constants[position] for position in kept}
-        elif joined == templates:
+        elif settled:
+            templates = joined
             for var, result in zip(op.params, results, strict=False):
                 shared_containers.may_be(s, s.value(var), result)
             s.loops.remember(s.frame.path, op, templates)
@@ -419,6 +437,21 @@ def _constants(op: ssa.For | ssa.While, inits: Sequence[Value]) -> dict[int, Sca
         for position, (var, init) in named
         if var.name.startswith("exit") and isinstance(init, ScalarV) and isinstance(init.operand, ir.Const)
     }
+
+
+def _unread(s: Context, op: ssa.For | ssa.While, inits: Sequence[Value]) -> set[int]:
+    """The variables of a loop that are scalars before it, and that its body does not read: whatever their types are, it
+    is the same. It is not where it may have learned types from a condition on others."""
+    if len(inits) > len(op.params):
+        return set()
+    used = grammar.free_variables(op.body)
+    found = {p for p, var in enumerate(op.params) if var not in used and isinstance(inits[p], ScalarV)}
+    if isinstance(op, ssa.While):
+        given = dict(zip(op.params, inits, strict=True))
+        read = [given.get(var) or s.value(var) for var in grammar.free_variables(op.condition)]
+        if not all(isinstance(value, ScalarV) for value in read):
+            return set()
+    return found
 
 
 def _is_same(result: Value, constant: ScalarV) -> bool:
