@@ -27,6 +27,7 @@ from parakeet_py.imp.lower.map import lower_map
 from parakeet_py.imp.lower.timed_kernels import timed
 from parakeet_py.imp.schedule import blocked_loops
 from parakeet_py.imp.schedule.fused_checks import Run, lower_run, run_at
+from parakeet_py.imp.schedule.jammed_updates import jam_updates
 from parakeet_py.imp.schedule.joined_scatters import Scatters, join_scatters
 from parakeet_py.imp.schedule.packed_columns import pack_columns
 from parakeet_py.imp.storage import reference_counts
@@ -127,6 +128,7 @@ def _managed(
     body = imp.Block(tuple(lo.sink))
     if _has_exact_loops(body):
         body = blocked_loops.in_blocks(body, find_roots(body, function.params, function.disjoint))
+    body = jam_updates(body, lambda: find_roots(body, function.params, function.disjoint))
     body, results = reuse(body, results)
     body = reference_counts.manage(body, results)
     return lo, body, results, find_roots(body, function.params, function.disjoint)

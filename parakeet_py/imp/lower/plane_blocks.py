@@ -7,12 +7,10 @@ the planes in use have, which may be more than a cache holds. So j is cut into b
 
     for block in 0 .. J by B: for i: for j in block: for k: ...
 
-The points of a map are independent, so that their order does not matter (where no check can fail). It is done
-
-- with B rows of all planes in use in the first-level cache, if all arrays fit into the second: a sweep of the heat
-  equation over 40**3 float64 takes 0.9 of its time. Where they come from farther away, memory that is read straight on
-  arrives sooner (0.9 for 300 x 300 x 20, by blocks 1.0);
-- with B rows of them in the second-level cache, if the planes in use do not fit into it: 16 x 1000 x 100 takes 0.76.
+The points of a map are independent, so that their order does not matter (where no check can fail). It is done with B
+rows of all planes in use in the second-level cache, if the planes in use do not fit into it: 16 x 1000 x 100 float64
+takes 0.76 of its time. Blocks for the first-level cache gain nothing where two rows are computed at a time
+(`unroll_and_jam`).
 
 It is decided when the program runs: mostly, all rows are one block. Blocks are parallel loops of their own.
 """
@@ -28,8 +26,7 @@ from parakeet_py.imp.schedule.loop_order import Study, coefficient
 from parakeet_py.imp.writer import ONE
 from parakeet_py.typed_ir.ir import Const, Operand, Var
 
-NEAR, FAR = 24 << 10, 512 << 10  # bytes in use that stay in a cache of the first and of the second level
-ALL = 5 << 18  # bytes of arrays that stay in the second
+ROOM = 512 << 10  # bytes in use that stay in a cache of the second level
 
 
 def rows_of_blocks(lo: Lowering, axes: Sequence[Axis], found: Study) -> Operand | None:
@@ -39,17 +36,13 @@ def rows_of_blocks(lo: Lowering, axes: Sequence[Axis], found: Study) -> Operand 
     in_use, of_arrays = _bytes_at_one_place(found, *(axis.mover for axis in axes))
     if in_use == of_arrays:
         return None
-    planes, rows, places = (axis.extent for axis in axes)
+    _, rows, places = (axis.extent for axis in axes)
     row = lo.maximum(lo.multiply(places, Const(in_use, INT64)), ONE)
     plane = lo.multiply(rows, row)
-    whole = lo.product([planes, rows, places, Const(of_arrays, INT64)])
-    small = lo.compare("le", whole, Const(ALL, INT64))
-    room = lo.prim("select", small, Const(NEAR, INT64), Const(FAR, INT64))
-    most = lo.prim("select", small, Const(3 * NEAR // 2, INT64), Const(3 * FAR // 2, INT64))
-    each = lo.floor_div(room, row)
+    each = lo.floor_div(Const(ROOM, INT64), row)
     pay = lo.prim(
         "and",
-        lo.compare("gt", plane, most),
+        lo.compare("gt", plane, Const(3 * ROOM // 2, INT64)),
         lo.compare("ge", each, Const(8, INT64)),
         type_=BOOL,
     )
