@@ -68,3 +68,17 @@ def sums_in_a_loop(x):
 @program(each([arr("c16", 9, 5), arr("c8", 12, 16)]), regrouped=8)
 def complex_rows(z):
     return np.sum(-z, axis=1), np.sum(np.abs(z.real - z.imag), axis=1)
+
+
+LENGTHS = np.array([0, 1, 7, 8, 9, 127, 128, 129, 150])
+
+
+@program(
+    [(arr("f8", 2, 150), LENGTHS), (arr("f4", 2, 150), LENGTHS), (arr("f8", 2, 150, layout="F"), LENGTHS)], regrouped=64
+)
+def sums_that_wait_for_one_another(x, lengths):
+    before, sums = 0.5, np.zeros(len(lengths), x.dtype)
+    for k, n in enumerate(lengths):
+        sums[k] = np.sum(x[0, :n] - before) + x[1, :n].sum()
+        before = sums[k] * 0.125
+    return sums

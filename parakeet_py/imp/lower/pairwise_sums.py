@@ -50,6 +50,7 @@ PIECE_UNITS = 2048  # of a subtree that a thread takes, at least half of that
 PIECES = 512
 LEVELS = 60  # of a tree, at most
 CHEAP = 40  # scalar operations of a body that is written once more for runs of one leaf
+REPEATED = 14  # the same, where this is to save the start of a region
 
 
 def add(lo: Lowering, runs: Runs, cells: Sequence[Cell], values: Values) -> None:
@@ -281,9 +282,23 @@ def _given(lo: Lowering, size: Operand, all_: Operand) -> Operand:
 
 
 def in_parallel(lo: Lowering, runs: Runs) -> list[Cell]:
-    """Combine everything, threads taking subtrees or whole runs."""
+    """Combine everything, threads taking subtrees or whole runs; one leaf in place, in a loop of the program."""
     if runs.sequential:
         return _in_order(lo, runs)
+    one_run = runs.direct and runs.row == ZERO and runs.chunk == ZERO
+    if not (lo.repeated and one_run and static_cost(runs.body) <= REPEATED):
+        return _in_regions(lo, runs)
+    length, cells = runs.axes[0].extent, declare(lo, runs.with_)
+
+    def longer() -> None:
+        lo.write_all([(cell, lo.read(whole)) for cell, whole in zip(cells, _in_regions(lo, runs), strict=True)])
+
+    short = lo.compare("le", length, Const(LEAF * runs.unit, INT64))
+    lo.when(short, lambda: add(lo, runs, cells, one_leaf(lo, runs, ZERO, length)), longer)
+    return cells
+
+
+def _in_regions(lo: Lowering, runs: Runs) -> list[Cell]:
     unit, most = Const(runs.unit, INT64), Const(PIECES, INT64)
     cells = declare(lo, runs.with_)
     whole, row, chunk = _sizes(lo, runs)

@@ -7,7 +7,8 @@ these into at most `BLOCKS` blocks which threads share out, and the blocks' part
 Three ways, by the extents and by which axis the accesses of the body move along with unit stride:
 
 * no kept axes: blocks of the whole space, partial results on the stack (`_whole`); in a loop of the program what is
-  cheap and has one block at most is done in place, as starting a region takes as long as some thirty contributions;
+  cheap and has one block at most (a sum of floats: one leaf) is done in place, as starting a region takes as long as
+  some thirty contributions;
 * a reduced axis moves by one: for each kept point, in parallel, a run in cells (`_rows`); where there are few kept
   points and long runs, each run is done as above instead;
 * the last kept axis moves by one, or both do in one index (a window that slides): tiles of columns, row after row into
