@@ -42,6 +42,7 @@ _PYTHON_FUNCTIONS = (
 _RUNTIME_FUNCTIONS = ("pk_detach", "pk_release", "pk_free_all", "pk_stack_floor")
 _NUMPY_FUNCTIONS = {  # places in the table of NumPy's C API
     "PyArray_CopyInto": 50,
+    "PyArray_Scalar": 60,
     "PyArray_NewCopy": 85,
     "PyArray_ToList": 86,
     "PyArray_NewFromDescr": 94,

@@ -26,6 +26,7 @@ def PyArray_NewFromDescr(
 ) -> ptr: ...
 def PyArray_SetBaseObject(array: ptr, base: ptr) -> i32: ...
 def PyArray_ToList(array: ptr) -> ptr: ...
+def PyArray_Scalar(place: ptr, descr: ptr, array: ptr) -> ptr: ...
 def PySequence_List(object: ptr) -> ptr: ...
 def PyList_New(count: i64) -> ptr: ...
 def PyList_GetSlice(list: ptr, start: i64, stop: i64) -> ptr: ...
@@ -192,11 +193,34 @@ def box_list(array: ptr) -> ptr:
     Py_DecRef(array)
     return made
 
+# The elements of an array of one axis. (Iterators of arrays end with an exception, whose text takes longer than this.)
+@internal
+def scalars_of(array: ptr) -> ptr:
+    count = array.DIMS.ptr.i64
+    place = array.DATA.ptr
+    items = PyList_New(count)
+    k = 0
+    while k < count and items != null:
+        item = PyArray_Scalar(place, array.DESCR.ptr, array)
+        if item == null:
+            Py_DecRef(items)
+            return null
+        items.LIST_ITEMS.ptr.ptr[k] = item
+        if CHECKED:
+            give(item)
+        place += array.STRIDES.ptr.i64
+        k += 1
+    return items
+
 # A list of what iterating over the array gives; takes over the reference to the array.
 def box_items(array: ptr) -> ptr:
     if array == null:
         return null
-    made = PySequence_List(array)
+    made = null
+    if array.NDIM.i32 == 1:
+        made = scalars_of(array)
+    else:
+        made = PySequence_List(array)
     Py_DecRef(array)
     return made
 

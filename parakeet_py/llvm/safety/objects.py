@@ -53,6 +53,7 @@ _EVENTS = dict(BEGIN=0, REFERENCE=1, TAKE=2, GIVE=3, DROP=4, PLACE=5, FAULT=6, B
 _MAKERS = {
     "PyArray_NewCopy": "ptr, i32",
     "PyArray_NewFromDescr": "ptr, ptr, i32, ptr, ptr, ptr, i32, ptr",
+    "PyArray_Scalar": "ptr, ptr, ptr",
     "PyArray_ToList": "ptr",
     "PyComplex_FromDoubles": "double, double",
     "PyFloat_FromDouble": "double",
