@@ -1,4 +1,4 @@
-"""Whether a function has branches in loops that are taken in all iterations, or in none.
+"""Whether a function has branches in innermost loops that are taken in all iterations, or in none.
 
     for i in range(n):
         if squared: s += x[i] * x[i]
@@ -6,7 +6,8 @@
 
 LLVM makes a loop of each branch (at its level 3), which can be made vector code where the one with the branch cannot.
 Where there are none, it only makes copies of nests for inner loops without iterations, for which it takes a fifth of
-its time: such functions are compiled at level 2. Checks are no branches here: nothing comes after one that fails.
+its time: such functions are compiled at level 2. Checks are no branches here: nothing comes after one that fails. A
+choice between two values is one where an elementary function may be spared by it.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from parakeet_py.imp.ir import (
     operands_in,
     walk,
 )
+from parakeet_py.imp.schedule.loop_order import is_dear
 from parakeet_py.typed_ir.ir import Load, Operand, Prim, Var
 
 
 def branches_alike(function: Function) -> bool:
-    """Does a branch in a loop, or a choice between two values, depend on nothing that changes in the loop?"""
+    """Does a branch in an innermost loop depend on nothing that changes in the loop?"""
     bodies = [function.body, *(one.body for one in function.procedures if not one.library)]
     return any(_Depths(function).finds(body) for body in bodies)
 
@@ -47,6 +49,7 @@ class _Depths:
     of : by variable
     least : of truth values, the least depth of the parts they are joined of
     written : the cells and the roots of memory that each of the loops around changes
+    innermost, dear : whether the loop around has no others in it, and has elementary functions
     """
 
     def __init__(self, function: Function) -> None:
@@ -54,6 +57,7 @@ class _Depths:
         self.of: dict[Operand | Cell, int] = {}
         self.least: dict[Operand, int] = {}
         self.written: list[set[Cell | int]] = []
+        self.innermost = self.dear = False
 
     def finds(self, block: Block) -> bool:
         return any(map(self._branches, block.statements))
@@ -70,7 +74,10 @@ class _Depths:
                 self.written.append(cells.union(*(self._roots(array) for array in stored)))
                 if isinstance(statement, For):
                     self.of[statement.index] = depth + 1
+                self.innermost = not any(isinstance(one, For | While | Parallel) for one in inside)
+                self.dear = any(map(_is_dear, inside))
                 found = any(map(self.finds, blocks_of(statement)))
+                self.innermost = False
                 self.written.pop()
                 return found
             case Let(out, rhs):
@@ -78,8 +85,9 @@ class _Depths:
                 if isinstance(rhs, Prim):
                     if rhs.name in ("and", "or", "not"):
                         self.least[out] = min(map(self._least, rhs.args))
-                    return rhs.name == "select" and self._least(rhs.args[0]) < depth
-            case If(Var() as condition) if self._least(condition) < depth:
+                    chooses = self.innermost and self.dear and rhs.name == "select"
+                    return chooses and self._least(rhs.args[0]) < depth
+            case If(Var() as condition) if self.innermost and self._least(condition) < depth:
                 return True
             case _:
                 self.of.update(dict.fromkeys(binders_of(statement), depth))
@@ -99,3 +107,7 @@ class _Depths:
             places = set(self._roots(rhs.array))
         changing = [depth for depth, written in enumerate(self.written, 1) if not places.isdisjoint(written)]
         return max([*changing, *(self.of.get(operand, 0) for operand in operands_in(rhs))], default=0)
+
+
+def _is_dear(statement: Statement) -> bool:
+    return isinstance(statement, Let) and isinstance(statement.rhs, Prim) and is_dear(statement.rhs.name)

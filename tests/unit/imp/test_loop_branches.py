@@ -47,6 +47,15 @@ def by_a_flag_or_elements(x: Any, squared: Any) -> Any:
     return s
 
 
+def around_a_loop(x: Any, squared: Any) -> Any:
+    s = 0.0
+    for i in range(3):
+        if squared:
+            for j in range(len(x)):
+                s = s / 2 + x[j] * i
+    return s
+
+
 def by_what_changed(x: Any, squared: Any) -> Any:
     s = 0.0
     for i in range(len(x)):
@@ -63,6 +72,7 @@ def by_what_changed(x: Any, squared: Any) -> Any:
         (by_elements, False),
         (by_the_outer_index, True),
         (by_a_flag_or_elements, True),
+        (around_a_loop, False),
         (by_what_changed, False),
     ],
 )
