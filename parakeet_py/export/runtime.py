@@ -20,6 +20,7 @@ from parakeet_py.llvm.runtime import (
     memory_pool,
     moves,
     refcounted_memory,
+    region_sharing,
     stack,
     thread_pool,
 )
@@ -54,7 +55,12 @@ def pk_after_fork(): pass
 def runtime_ir(threads: Threads, processor: str) -> str:
     """The module of LLVM IR."""
     small = Source(array_memory.SMALL.text, {**array_memory.SMALL.constants, "LARGE": _ANY_SIZE})
-    regions = {"serial": (thread_pool.SERIAL,), "pool": (thread_pool.pool(processor),), "openmp": ()}[threads]
+    learned = region_sharing.sharing()
+    regions = {
+        "serial": (thread_pool.SERIAL, region_sharing.AS_TOLD),
+        "pool": (thread_pool.pool(processor), learned),
+        "openmp": (region_sharing.DECLARED, learned),
+    }[threads]
     return translate(
         thread_pool.pause(processor),
         loop_polls.POLL,

@@ -27,15 +27,15 @@ from parakeet_py.imp import ir
 from parakeet_py.llvm.codegen.arrays import Descriptor
 from parakeet_py.llvm.codegen.builder import LLVM_TYPE, FunctionText, float_literal, global_name
 from parakeet_py.llvm.codegen.matmul_loops import mirror
+from parakeet_py.llvm.codegen.parallel import share, threads
 from parakeet_py.llvm.codegen.scope import Scope
 from parakeet_py.llvm.runtime import blas, thread_pool
-from parakeet_py.llvm.runtime.call_context import Context
 from parakeet_py.typed_ir.ir import Var
 
 EmitBlock = Callable[[Scope, ir.Block], None]
 
 PLAIN, TRANSPOSED = "111", "112"
-LEAST_WORK = {"gemm": 200_000, "gemv": 9_000}  # OpenBLAS takes several threads from 262,144 and from 9,216 on
+LEAST_WORK = {"gemm": 200_000, "gemv": 40_000}  # OpenBLAS takes several threads from 262,144 and from 9,216 on
 MOST_PARTS = 64
 LEAST_PART = {"gemm": 64, "gemv": 16}  # elements along the axis that is cut
 ALIGNMENT = {"gemm": 32, "gemv": 16}  # of its parts' bounds
@@ -103,17 +103,11 @@ class Size:
 Part = Callable[[Scope, str, str], None]
 
 
-def _threads(f: FunctionText) -> str:
-    """How many threads this call may use."""
-    place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.MAX_THREADS}")
-    return f.value(f"load i32, ptr {place}")
-
-
 def _share(scope: Scope, routines: Routines, name: str, extent: str, work: str, part: Part) -> None:
     """Write what computes a result of some extent along an axis: `part(scope, first, length)` writes a part of it."""
     f = scope.f
     if not _shares(routines):
-        limited = routines.limit(f, _threads(f))
+        limited = routines.limit(f, threads(f))
         part(scope, "0", extent)
         routines.unlimit(f, limited)
         return
@@ -136,26 +130,27 @@ def _share(scope: Scope, routines: Routines, name: str, extent: str, work: str, 
         rest = inner.f.binary("sub", "i64", see(extent, "i64"), first)
         part(inner, first, inner.f.intrinsic("smin", "i64", rest, every))
 
-    _run(scope, routines, name, parts, small, even_part)
+    _run(scope, routines, name, (parts, work, small), even_part)
 
 
 def _run(
-    scope: Scope, routines: Routines, name: str, parts: str, small: str, part: Callable[[Scope, str], None]
+    scope: Scope, routines: Routines, name: str, sizes: tuple[str, str, str], part: Callable[[Scope, str], None]
 ) -> None:
-    """Write a region that computes so many parts: here if the product is small, else on all threads."""
-    f = scope.f
+    """Write a region that computes so many parts of a product of so many multiplications: here if it is small, which is
+    the third of the `sizes`, else on all threads where that takes less time."""
+    f, (parts, work, small) = scope.f, sizes
     region, frame = _region(scope, name, part)
-    share, alone, end = f.label("share"), f.label("alone"), f.label("end")
-    f.branch_if(small, alone, share)
+    shared, alone, end = f.label("share"), f.label("alone"), f.label("end")
+    f.branch_if(small, alone, shared)
     f.begin(alone)
     f.effect(f"call void {region}(ptr %ctx, ptr {frame}, i64 0, i64 {parts})")
     f.branch(end)
-    f.begin(share)
+    f.begin(shared)
     with f.inner():
-        most = _threads(f)
+        most = threads(f)
         limited = routines.limit(f, "1")
-        function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
-        f.effect(f"call void {function}(ptr %ctx, ptr {region}, ptr {frame}, i64 {parts}, i64 1, i32 {most})")
+        each = f.binary("udiv", "i64", work, parts)
+        share(f, region, frame, (parts, "1", each), most)
         routines.unlimit(f, limited)
     f.branch(end)
     f.begin(end)
@@ -289,12 +284,13 @@ def _syrk(scope: Scope, routines: Routines, out: Descriptor, sizes: tuple[str, s
         g.begin(done)
 
     if not _shares(routines):
-        limited = routines.limit(f, _threads(f))
+        limited = routines.limit(f, threads(f))
         triangle(scope, "0", n)
         routines.unlimit(f, limited)
         return
     parts = _most_parts()
-    small = f.binary("icmp slt", "i64", f.multiply(f.multiply(n, n), inner), str(LEAST_WORK["gemm"]))
+    work = f.multiply(f.multiply(n, n), inner)
+    small = f.binary("icmp slt", "i64", work, str(LEAST_WORK["gemm"]))
 
     def part(s: Scope, number: str) -> None:
         g, see = s.f, _view(scope, s)
@@ -313,7 +309,7 @@ def _syrk(scope: Scope, routines: Routines, out: Descriptor, sizes: tuple[str, s
         g.branch(done)
         g.begin(done)
 
-    _run(scope, routines, "syrk", f.select(small, "i64", "1", str(parts)), small, part)
+    _run(scope, routines, "syrk", (f.select(small, "i64", "1", str(parts)), work, small), part)
 
 
 def _row_of_part(f: FunctionText, parts: int, extent: str, number: str) -> str:

@@ -2,9 +2,10 @@
 
     void region(ptr ctx, ptr frame, i64 lo, i64 hi)
 
-A region too small to share is called here and now over its whole range; otherwise it is handed to `pk_parallel`. In
-both cases it is the same function, so there is one copy of its code and one result. The body reports failures through
-`pk_fail`; the caller of the region looks at the status after it.
+A region too small to share is called here and now over its whole range; otherwise it is handed to `pk_share`, which
+shares it where that has been found to pay, by `pk_parallel`. In all cases it is the same function, so there is one copy
+of its code and one result. The body reports failures through `pk_fail`; the caller of the region looks at the status
+after it.
 
 Regions that copy adjacent elements, or fill adjacent elements with a constant, are those of the runtime, `pk_copy` and
 `pk_fill`. Lists that grow, copies and new arrays need them in nearly every program; as code of their own, each would be
@@ -66,30 +67,42 @@ def _define(scope: Scope, region: ir.Parallel, emit_block: Callable[[Scope, ir.B
 
 def _start(scope: Scope, name: str, frame: str, sizes: tuple[str, str, str], worth: int, may_fail: bool) -> None:
     """Run a region over its extent, here or, if there is as much to do as is `worth` it, on several threads."""
-    f, (extent, grain, work) = scope.f, sizes
+    f, (extent, _, work) = scope.f, sizes
     alone_call = f"call void {name}(ptr %ctx, ptr {frame}, i64 0, i64 {extent})"
     if is_literal(extent) and is_literal(work) and int(extent) < _least(int(work), worth):
         f.effect(alone_call)
         if may_fail:
             _leave_if_failed(scope)
         return
-    share, alone, end = f.label("share"), f.label("alone"), f.label("end")
-    f.branch_if(_is_enough(f, extent, work, worth), share, alone)
+    shared, alone, end = f.label("share"), f.label("alone"), f.label("end")
+    f.branch_if(_is_enough(f, extent, work, worth), shared, alone)
     f.begin(alone)
     f.effect(alone_call)
     f.branch(end)
-    f.begin(share)
+    f.begin(shared)
     with f.inner():
-        place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.MAX_THREADS}")
-        threads = f.value(f"load i32, ptr {place}")
-    function = f.module.declare("void", "pk_parallel", "ptr, ptr, ptr, i64, i64, i32")
-    f.effect(f"call void {function}(ptr %ctx, ptr {name}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {threads})")
+        share(f, name, frame, sizes, threads(f))
     if not may_fail and scope.unit.polls:  # the pool polls between parts of the region
         _leave_if_failed(scope)
     f.branch(end)
     f.begin(end)
     if may_fail:
         _leave_if_failed(scope)
+
+
+def threads(f: FunctionText) -> str:
+    """How many threads this call may use."""
+    place = f.value(f"getelementptr inbounds i8, ptr %ctx, i64 {Context.MAX_THREADS}")
+    return f.value(f"load i32, ptr {place}")
+
+
+def share(f: FunctionText, name: str, frame: str, sizes: tuple[str, str, str], most: str) -> None:
+    """Run a region on up to so many threads where that takes less time than here (`sizes`: extent, grain, work of an
+    index)."""
+    function = f.module.declare("void", "pk_share", "ptr, ptr, ptr, i64, i64, i32, i64")
+    extent, grain, work = sizes
+    given = f"ptr %ctx, ptr {name}, ptr {frame}, i64 {extent}, i64 {grain}, i32 {most}, i64 {work}"
+    f.effect(f"call void {function}({given})")
 
 
 def _leave_if_failed(scope: Scope) -> None:

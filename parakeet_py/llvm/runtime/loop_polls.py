@@ -58,6 +58,13 @@ POLL = Source(
 def clock_gettime(clock: i32, time: ptr) -> i32: ...
 poll_hook: ptr
 
+# Nanoseconds on a monotonic clock.
+@internal
+def nanoseconds(clock: i32) -> i64:
+    time = alloca(i64, 2)
+    clock_gettime(clock, time)
+    return time.i64 * 1000000000 + time.i64[1]
+
 def pk_set_poll(hook: ptr):
     poll_hook.ptr = hook
 
@@ -70,9 +77,7 @@ def poll_by(state: ptr, looking: i32):
     if atomic_load(ctx.THREAD.i64, "monotonic") == 0:
         state.i64 = NEVER
         return
-    time = alloca(i64, 2)
-    clock_gettime(CLOCK, time)
-    now = time.i64 * 1000000000 + time.i64[1]
+    now = nanoseconds(CLOCK)
     last = state.LAST.i64
     length = state.LENGTH.i64
     since = OFTEN if last == 0 else now - last

@@ -33,6 +33,7 @@ from parakeet_py.llvm.runtime import (
     memory_pool,
     moves,
     refcounted_memory,
+    region_sharing,
     stack,
     symbols,
     thread_pool,
@@ -44,6 +45,8 @@ __all__ = ["ALIGNMENT", "BLOCK_HEADER", "EXPORTS", "Context", "Runtime", "runtim
 _SYSTEM = (
     "pk_initialize",
     "pk_parallel",
+    "pk_share",
+    "pk_forget",
     "pk_workers",
     "pk_fail",
     "pk_alloc_large",
@@ -106,6 +109,7 @@ def system_sources() -> tuple[Source, ...]:
         thread_pool.pause(),
         loop_polls.POLL,
         thread_pool.pool(),
+        region_sharing.sharing(),
         memory_pool.LOCKS,
         array_memory.HEADER,
         memory_pool.LARGE_PAYLOADS,
@@ -146,7 +150,12 @@ class Runtime(NamedTuple):
     ) -> LoadedCode:
         """Load an object that may use the runtime; `external` gives further addresses."""
         known = self.symbols if external is None else {**self.symbols, **external}
-        return compiler.load(object_bytes, known, exports, symbols.resolve, title)
+        code = compiler.load(object_bytes, known, exports, symbols.resolve, title)
+        if code.functions:
+            start = min(address for _, address, _ in code.functions)
+            end = max(address + size for _, address, size in code.functions)
+            ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(self.symbols["pk_forget"])(start, end)
+        return code
 
     def trim(self) -> None:
         """Give the memory of freed arrays that is kept for reuse back to the system."""

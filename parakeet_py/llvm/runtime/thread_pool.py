@@ -4,14 +4,17 @@
     body: void (ptr ctx, ptr frame, i64 lo, i64 hi)
 
 [0, n) is cut into chunks whose bounds are multiples of `grain` (the last one is short), about `CHUNKS_PER_THREAD`
-for each thread and never smaller than a grain.  One 64-bit ticket holds the whole state of a region:
+for each thread and never smaller than a grain.  Each thread has a share of them, adjacent ones, and takes the first
+that is left of it; when there is none it takes the last of another's.  So a thread mostly gets what it got in the
+region before, and finds in its own cache what it has left there.  A share is one word, and a region's ticket another:
 
-    ticket = epoch << 40 | helpers still welcome << 24 | chunks not yet claimed
+    share  = epoch << 40 | end << 20 | next
+    ticket = epoch << 40 | shares << 24 | helpers still welcome
 
-A thread claims a chunk by a compare-and-swap that takes 1 off; the first claim of a helper also takes a place off
-the middle field.  Since the swap compares all three fields, a claim that succeeds belongs to the region whose
-description is stored beside the ticket, and that region cannot end before the claimed chunk is done: a late
-helper reads nothing stale, and no thread ever waits for one that has claimed nothing.
+A thread claims a chunk by a compare-and-swap of a share, a helper its place by one of the ticket.  Since the swap
+compares the epoch, a claim that succeeds belongs to the region whose description is stored beside the shares, and that
+region cannot end before the claimed chunk is done: a late helper reads nothing stale, and no thread ever waits for one
+that has claimed nothing.
 
 The caller works too, and polls after each chunk and while it waits (`loop_polls`); once the call has been interrupted,
 chunks are claimed and not run.  A region has ended when all its chunks are done.  It runs in the caller alone, as one
@@ -42,6 +45,7 @@ from parakeet_py.llvm.runtime.call_context import INTERRUPTED, Context
 from parakeet_py.llvm.runtime.error_state import ALL_FLAGS, HAS_FLAGS
 
 CHUNKS_PER_THREAD = 6
+MOST_SHARES = 64
 SPIN_NANOSECONDS = 100_000  # how long an idle worker spins before it sleeps
 LEAST_SPINS = 500
 JOIN_SPINS = 2000
@@ -80,7 +84,10 @@ def has_pool() -> bool:
 
 
 def pool(processor: str = machine.PROCESSOR) -> Source:
-    """The pool for a processor, after `pause` and `loop_polls.POLL`: `pk_parallel`, `threads_after_fork`."""
+    """The pool for a processor, after `pause` and `loop_polls.POLL`: `pk_parallel`, `threads_after_fork`.
+
+    `region_sharing` comes with it.
+    """
     if not has_pool():
         return SERIAL
     constants = {
@@ -102,10 +109,16 @@ def pool(processor: str = machine.PROCESSOR) -> Source:
         "INTERRUPTED": INTERRUPTED,
         "EPOCH": 1 << 40,
         "EPOCH_MASK": -(1 << 40),
-        "HELPER": 1 << 24,
-        "HELPER_MASK": 0xFFFF << 24,
-        "CHUNK_MASK": (1 << 24) - 1,
-        **{name: 8 * place for place, name in enumerate(("CTX", "BODY", "FRAME", "EXTENT", "LENGTH", "CHUNKS"))},
+        "WELCOME_MASK": (1 << 24) - 1,
+        "COUNT_SHIFT": 24,
+        "COUNT_MASK": (1 << 16) - 1,
+        "NUMBER_BITS": 20,
+        "NUMBER_MASK": (1 << 20) - 1,
+        "END": 1 << 20,
+        "SHARES": MOST_SHARES,
+        "SHARE_BYTES": 64,
+        "SHARE_WORDS": MOST_SHARES * 8,
+        **{name: 8 * place for place, name in enumerate(("CTX", "BODY", "FRAME", "EXTENT", "LENGTH"))},
         "STATE_CTX": 24,
     }
     return Source(_POOL, constants)
@@ -125,7 +138,8 @@ def pk_workers() -> i32:
 """)
 
 _POOL = """
-ticket: i64 @ 64 = 0              # changes with every claim
+ticket: i64 @ 64 = 0              # changes with every helper that comes
+shares: i64[SHARE_WORDS] @ 64         # one in a line of the cache
 finished: i32 @ 64 = 0            # chunks done in this region
 waiting: i32 = 0                  # the caller sleeps on `finished`
 alarm: i32 @ 64 = 0               # workers sleep on this
@@ -135,7 +149,7 @@ workers: i32 = 0                  # written with `busy` held
 ids: i32[MAX_THREADS] @ 64        # of the workers' threads, once they run
 apart: i32 = -1                   # the CPU that the first `placed` workers keep off
 placed: i32 = 0
-region: i64[6] @ 64               # the region that runs
+region: i64[5] @ 64               # the region that runs
 
 def pthread_create(thread: ptr, attributes: ptr, start: ptr, argument: ptr) -> i32: ...
 def pthread_detach(thread: i64) -> i32: ...
@@ -174,58 +188,74 @@ def look_up(ctx: ptr):
 def wake(place: ptr, most: i32):
     syscall(FUTEX, place, WAKE, i64(most), null, null, 0)
 
-# Claim chunks of the region that is running and run them; `take` is what the first claim takes off the ticket.
+# The first or the last chunk of a share; -1 if there is none left.
 @internal
-def drain(helper: i1, take: i64):
-    joined = False
-    epoch = 0
+def claim(share: ptr, epoch: i64, first: i1) -> i64:
     while True:
-        now = atomic_load(ticket.i64, "acquire")
-        chunks = now & CHUNK_MASK
-        if chunks == 0:
-            return
-        mine = now & EPOCH_MASK
-        if mine != epoch if joined else helper & (now & HELPER_MASK == 0):
-            return
-        if compare_exchange(ticket.i64, now, now - take, "acq_rel"):
-            ctx = region.CTX.ptr
-            length = region.LENGTH.i64
-            start = (region.CHUNKS.i64 - chunks) * length
-            if atomic_load(ctx.i64, "monotonic") != INTERRUPTED:
-                stop = start + smin(region.EXTENT.i64 - start, length)
-                region.BODY.ptr.void(ctx, region.FRAME.ptr, start, stop)
-                collect_flags(ctx)
-                if not helper:
-                    look_up(ctx)
-            atomic_add(finished.i32, 1, "seq_cst")
-            if atomic_load(waiting.i32, "seq_cst") != 0:
-                wake(finished, 1)
-            joined = True
-            epoch = mine
-            take = 1
+        now = atomic_load(share.i64, "acquire")
+        next = now & NUMBER_MASK
+        end = (now >> NUMBER_BITS) & NUMBER_MASK
+        if (now & EPOCH_MASK != epoch) | (next >= end):
+            return -1
+        if compare_exchange(share.i64, now, now + 1 if first else now - END, "acq_rel"):
+            return next if first else end - 1
 
-# Is there a chunk, and a place for one more helper?
+@internal
+def run_chunk(helper: i1, chunk: i64):
+    ctx = region.CTX.ptr
+    if atomic_load(ctx.i64, "monotonic") != INTERRUPTED:
+        length = region.LENGTH.i64
+        start = chunk * length
+        stop = start + smin(region.EXTENT.i64 - start, length)
+        region.BODY.ptr.void(ctx, region.FRAME.ptr, start, stop)
+        collect_flags(ctx)
+        if not helper:
+            look_up(ctx)
+    atomic_add(finished.i32, 1, "seq_cst")
+    if atomic_load(waiting.i32, "seq_cst") != 0:
+        wake(finished, 1)
+
+@internal
+def drain_share(helper: i1, epoch: i64, share: ptr, first: i1):
+    chunk = claim(share, epoch, first)
+    while chunk >= 0:
+        run_chunk(helper, chunk)
+        chunk = claim(share, epoch, first)
+
+# Claim chunks of a region and run them: those of the own share, and what is left of others.
+@internal
+def drain(helper: i1, epoch: i64, count: i64, own: i64):
+    drain_share(helper, epoch, shares + own * SHARE_BYTES, True)
+    other = own + 1
+    left = count - 1
+    while left > 0:
+        if other >= count:
+            other = 0
+        drain_share(helper, epoch, shares + other * SHARE_BYTES, False)
+        other += 1
+        left -= 1
+
+# Is there a place for one more helper?
 @internal.alwaysinline
 def work_for_me() -> i1:
-    now = atomic_load(ticket.i64, "seq_cst")
-    return (now & CHUNK_MASK != 0) & (now & HELPER_MASK != 0)
+    return atomic_load(ticket.i64, "seq_cst") & WELCOME_MASK != 0
 
-# Nanoseconds on the monotonic clock.
 @internal
-def nanoseconds() -> i64:
-    time = alloca(i64, 2)
-    clock_gettime(1, time)
-    return time.i64 * 1000000000 + time.i64[1]
+def help(number: i64):
+    now = atomic_load(ticket.i64, "acquire")
+    if now & WELCOME_MASK != 0 and compare_exchange(ticket.i64, now, now - 1, "acq_rel"):
+        count = (now >> COUNT_SHIFT) & COUNT_MASK
+        drain(True, now & EPOCH_MASK, count, (number + 1) % count)
 
 # How many pauses last SPIN_NANOSECONDS: a pause is 4 to 140 cycles, according to the CPU.
 @internal.noinline
 def measure_pause() -> i32:
-    start = nanoseconds()
+    start = nanoseconds(1)
     k = 0
     while k < 256:
         pause()
         k += 1
-    return i32(smax(SPIN_256 // smax(nanoseconds() - start, 256), LEAST_SPINS))
+    return i32(smax(SPIN_256 // smax(nanoseconds(1) - start, 256), LEAST_SPINS))
 
 @internal
 def sleep_until_alarm():
@@ -249,7 +279,7 @@ def worker(number: ptr) -> ptr:
             if uge(spins, patience):
                 sleep_until_alarm()
                 break
-        drain(True, HELPER + 1)
+        help(i64(number))
 
 # Start workers until there are so many (called with `busy` held); the result is how many there are.
 @internal.noinline
@@ -321,10 +351,17 @@ def pk_parallel(ctx: ptr, body: ptr, frame: ptr, n: i64, least: i64, max_threads
     region.FRAME.ptr = frame
     region.EXTENT.i64 = n
     region.LENGTH.i64 = length * grain
-    region.CHUNKS.i64 = chunks
     atomic_store(finished.i32, 0, "monotonic")
     epoch = (atomic_load(ticket.i64, "monotonic") & EPOCH_MASK) + EPOCH
-    atomic_store(ticket.i64, epoch | i64(helpers) * HELPER | chunks, "seq_cst")
+    count = umin(umin(i64(helpers) + 1, chunks), SHARES)
+    start = 0
+    share = 0
+    while share < count:
+        stop = (share + 1) * chunks // count
+        atomic_store((shares + share * SHARE_BYTES).i64, epoch | stop << NUMBER_BITS | start, "release")
+        start = stop
+        share += 1
+    atomic_store(ticket.i64, epoch | count << COUNT_SHIFT | i64(helpers), "seq_cst")
     # wake as many as are welcome beyond those that are up and will see the ticket by themselves
     asleep = atomic_load(sleepers.i32, "seq_cst")
     called = smin(helpers - (have - asleep), asleep)
@@ -332,8 +369,9 @@ def pk_parallel(ctx: ptr, body: ptr, frame: ptr, n: i64, least: i64, max_threads
         keep_apart(have)
         atomic_add(alarm.i32, 1, "seq_cst")
         wake(alarm, called)
-    drain(False, 1)
+    drain(False, epoch, count, 0)
     join(ctx, i32(chunks))
+    atomic_store(ticket.i64, epoch, "seq_cst")  # nobody comes any more
     atomic_store(busy.i32, 0, "release")
 
 # Wait until so many chunks are done.
@@ -371,6 +409,7 @@ def threads_after_fork():
     waiting.i32 = 0
     finished.i32 = 0
     atomic_store(busy.i32, 0, "seq_cst")
+    atomic_store(measuring.i32, 0, "seq_cst")
 
 def pk_workers() -> i32:
     return workers.i32
