@@ -130,8 +130,8 @@ def _tiles(
 
             lo.loop(j, start, stop, element, kind)
 
-        def rows(low: Operand, high: Operand, count: int) -> None:
-            lo.loop(lo.bind(inmost.index), low, high, lambda: row(count), "serial", Const(count, INT64))
+        def rows(low: Operand, high: Operand, count: int, each: str = "serial") -> None:
+            lo.loop(lo.bind(inmost.index), low, high, lambda: row(count), each, Const(count, INT64))
 
         def all_rows(low: Operand, high: Operand) -> None:
             length = lo.subtract(high, low)
@@ -145,7 +145,7 @@ def _tiles(
             if several == length:
                 return
             left = lo.subtract(length, several)
-            rows(middle, high, left.whole if isinstance(left, Const) else 1)
+            rows(middle, high, left.whole if isinstance(left, Const) else 1, "few")
 
         *outer, inmost = reduced
         if not outer:
