@@ -433,12 +433,12 @@ def _check(scope: Scope, statement: ir.Check) -> None:
     order = scope.order if statement.order is None else scope.scalar(statement.order)
     arguments = [_message_argument(scope, argument) for argument in statement.args[:6]]
     lines = scope.failure(statement.failure, order, arguments)
+    bad = f.exit("bad", lines)
     if condition == "false":
-        for line in lines:
-            f.effect(line)
+        f.branch(bad)
         f.dead = True
         return
-    bad, good = f.exit("bad", lines), f.label("good")
+    good = f.label("good")
     f.branch_if(condition, good, bad)
     f.begin(good)
 
