@@ -68,7 +68,7 @@ class Lowering(Writer):
         self.library: Mapping[str, Function] = {}  # the procedures of the library that may be called
         self.scratch: list[Statement] | None = None
         self.task: Operand = ZERO
-        self.repeated = False  # in a loop of the program
+        self.repeated = False  # in a short loop of the program: what is done in place there need not be a region
         self.seldom = False  # in code for what hardly happens, or takes little time
 
     # ---- variables ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ stoppable loop is a cell only if something reads it; the loop is left by `Break`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from parakeet_py.base.types import BOOL, Scalar
 from parakeet_py.imp.ir import Block, Break, Cell, If, Statement, While
@@ -18,6 +19,10 @@ from parakeet_py.typed_ir.ir import Const, Operand, Prim, Var
 
 FALSE = Const(False, BOOL)
 TRUE = Const(True, BOOL)
+
+SHORT = 100
+"""Statements of a loop's body at which starting a region is still much of an iteration. In longer ones it is not; and
+the part of a function that only starts regions is compiled in far less time than one with loops of its own."""
 
 
 def lower_if(lo: Lowering, outs: tuple[Var, ...], op: typed.If) -> None:
@@ -130,16 +135,21 @@ def lower_for(lo: Lowering, outs: tuple[Var, ...], op: typed.For) -> None:
         carried.enter()
         carried.leave(lo.lower_block(op.body))
 
-    around, lo.repeated = lo.repeated, True
+    around, lo.repeated = lo.repeated, _is_short(op)
     lo.loop(index, start, stop, body, "serial", step)
     lo.repeated = around
     carried.finish(outs)
 
 
+def _is_short(loop: typed.For | typed.While) -> bool:
+    """Is a loop one of those in which starting a region is much of an iteration?"""
+    return sum(1 for _ in islice(typed.walk(loop.body), SHORT + 1)) <= SHORT
+
+
 def lower_while(lo: Lowering, outs: tuple[Var, ...], op: typed.While) -> None:
     nexts = op.body.results[1:] if op.stoppable else op.body.results
     carried = _Carried(lo, op.params, op.inits, nexts, op.stoppable)
-    around, lo.repeated = lo.repeated, True
+    around, lo.repeated = lo.repeated, _is_short(op)
     lo.push()
     carried.enter()
     (condition,) = lo.lower_block(op.condition)
