@@ -314,3 +314,15 @@ def whether_it_is_whole(x, bound):
         err = x[k] + k
         k += 1
     return err, k, isinstance(err, int)
+
+
+@program([(STEPS, 0.3), (STEPS, 1), raising(ValueError, STEPS, -2.0)], opaque=None)
+def until_it_is_small_or_too_often(x, tol):
+    err = 1
+    k = 0
+    while err > tol:
+        err = x[k] - 1
+        k += 1
+        if k == 4:
+            raise ValueError(k, x)
+    return err, k

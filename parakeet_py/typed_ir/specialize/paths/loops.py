@@ -373,8 +373,6 @@ def _fixed_point(
                 if any(new is not old for new, old in zip(assigned_attributes.carried(s), held, strict=False)):
                     raise s.unsupported("an attribute assigned in the condition of a loop")
             blocks.append(ir.Block(tuple(statements), (test,)))
-            if len(s.python.sites) > sites:
-                unread = set()
         with b.block() as statements:
             held = enter()
             changed, used = s.instances.list_changes, len(s.instances.used)
@@ -399,6 +397,8 @@ def _fixed_point(
             kept = {position for position in constants if _is_same(results[position], constants[position])}
             grown = {position for position, new in enumerate(joined) if new != templates[position]}
             scalar = all(isinstance(joined[position], Scalar | EitherT) for position in grown)
+            if len(s.python.sites) > sites:  # calls of Python may be given all variables
+                unread = set()
             settled = scalar and grown <= unread and len(kept) == len(constants)
             if settled:
                 for position in kept:
