@@ -426,3 +426,26 @@ def slices_of_large_unsigned_bounds(x, m):
 )
 def several_index_arrays(x, i, j):
     return x[i[:, None], j], x[i, j]
+
+
+NOT_THERE = [
+    raising(IndexError, arr("f8", 0, 0), arr("i8", 3, values=[0, -1, 0])),
+    raising(IndexError, arr("f8", 2, 0), arr("i8", 1, values=[5])),
+    raising(IndexError, arr("f4", 0, 2, 0), arr("i8", 2, values=[1, -1])),
+    (arr("f8", 2, 0), arr("i8", 2, values=[1, -2])),
+    (arr("f8", 0, 0), arr("i8", 0)),
+    (arr("f8", 3, 2), arr("i8", 2, values=[2, -3])),
+]
+
+
+@program(NOT_THERE, message=True, fell_back=None)
+def indices_beside_an_axis_without_elements(x, i):
+    """NumPy looks at all indices, also where what they select is empty."""
+    return x[i]
+
+
+@program(NOT_THERE, message=True, fell_back=None, mutates=(0,))
+def stores_beside_an_axis_without_elements(x, i):
+    x[i] = 3
+    x[i] += 1
+    return np.take(x, i, axis=0)

@@ -252,9 +252,20 @@ def plan_gather(s: Context, array: ArrayV, entries: Sequence[Entry], names: Sequ
         source += not isinstance(entry, NewAxis)
     extents = [extent for extent, _ in kept]
     nonunit = [flag for _, flag in kept]
+    if any(isinstance(entry, Gather) for entry in entries):
+        _check_some(s, extents)
     extents[place:place] = gather_extents
     nonunit[place:place] = gather_nonunit
     return GatherPlan(array, tuple(spread), gather_extents, place, tuple(extents), tuple(nonunit), tuple(names))
+
+
+def _check_some(s: Context, extents: Sequence[ir.Operand]) -> None:
+    """Indices are looked at when an element is; where axes beside them have none, NumPy looks at them all the same."""
+    b = s.builder
+    for extent in extents:
+        if not b.provably_lt(ZERO, extent):
+            some = b.prim("lt", ZERO, extent, type=PYBOOL)
+            s.check(some, "Deoptimize", "index arrays beside an axis without elements")
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
