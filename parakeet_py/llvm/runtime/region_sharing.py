@@ -15,21 +15,21 @@ others have a record for each power of two of operations, as one region may run 
 that a factorization has left):
 
     KEY      the region's address and that power, as many regions have one place in the table: a new one takes it
-    TIMES    two averages of the time a run takes, shared and alone, in nanoseconds; 0: not known
+    TIMES    two averages of the time a run takes, shared and alone, in nanoseconds; 0: not known. They follow shorter
+             times faster than longer ones, as what takes longer is mostly other processes.
     BEST     what has been better: 0 shared, which a region begins with, or 1 alone
     TURN     runs since that was decided
     PERIOD   after how many of them the other way is tried
     SEEN     the number of the last trial or time between trials in which it ran, doubled, and 1 after its first run
 
-The time of a run ends where the next region begins, as far as that is not too late to have to do with it (`APART` times
-as long as the region itself). In a trial all regions run the other way of the one that is tried, until that has run
-`TRIAL` times, or has not come for long: what one of them shares, the next has to fetch from the caches of other CPUs,
-so that each alone would seem to be better off as they are. A region's first run in a trial does not count, nor does the
-first one after it: it has to wake the workers, or to fetch its data. After a trial all that have taken part choose
-anew. A trial that changes nothing for whom it was doubles the time until its next; where the other way takes more than
-twice the time it ends early, and makes that four times as long. A trial is brought forward when what was better has
-become slower than the other way was. Alone is preferred to shared where it takes about as long, as it leaves the other
-CPUs to others.
+The time of a run ends where the next region begins, unless that is too late to have to do with it (`APART_SHIFT`). In a
+trial all regions run the other way of the one that is tried, until that has run `TRIAL` times, or has not come for
+long: what one of them shares, the next has to fetch from the caches of other CPUs, so that each alone would seem to be
+better off as they are. A region's first run in a trial does not count, nor does the first one after it: it has to wake
+the workers, or to fetch its data. After a trial all that have taken part choose anew. A trial that changes nothing for
+whom it was doubles the time until its next; where the other way takes more than twice the time it ends early, and makes
+that four times as long. A trial is brought forward when what was better has become slower than the other way was. Alone
+is preferred to shared where it takes about as long, as it leaves the other CPUs to others.
 
 `measuring` is held while the table is in use, never while a region runs. Regions of several Python threads do not wait
 for it: those that find it held are not measured.
@@ -49,7 +49,7 @@ RECORD_BYTES: Final = 32
 TRIAL: Final = 5
 LEAST_PERIOD: Final = 64
 MOST_PERIOD: Final = 4096
-APART: Final = 8
+APART_SHIFT: Final = 3  # nanoseconds after a region that count as its own: one for eight operations
 LEAST_DEADLINE: Final = 100_000  # nanoseconds that a trial may last, at least; else 64 times what a run takes
 
 
@@ -191,9 +191,12 @@ def settle(ctx: ptr, now: i64):
         last_record.i64 = 0
         length = last_length.i64
         if length > 0 and last_context.i64 == i64(ctx):
-            took = smin(now - last_start.i64, length * APART)
+            total = last_total.i64
+            after = now - last_start.i64 - length
+            if after < total >> APART_SHIFT:
+                length += after
             # as long as it would have been for the least work of this record
-            learn(record, last_way.i32, i32(smin((took << (record.i64 & LEVEL_MASK)) // last_total.i64, LONG)))
+            learn(record, last_way.i32, i32(smin((length << (record.i64 & LEVEL_MASK)) // total, LONG)))
 
 @internal
 def learn(record: ptr, way: i32, took: i32):
@@ -206,7 +209,10 @@ def learn(record: ptr, way: i32, took: i32):
         place = record + TIMES + (i64(way) << 2)
         average = place.i32
         if average != 0 and tried.i64 == 0:
-            took = average - (average >> 2) + (smin(took, average + (average >> 1)) >> 2)
+            if took < average:
+                took = average - (average >> 2) + (took >> 2)
+            else:
+                took = average - (average >> 3) + (smin(took, average + (average >> 1)) >> 3)
         elif (seen == now) & (average != 0):
             took = smin(took, average)
         place.i32 = took
@@ -240,7 +246,7 @@ def learn(record: ptr, way: i32, took: i32):
         "TRIAL": TRIAL,
         "LEAST_PERIOD": LEAST_PERIOD,
         "MOST_PERIOD": MOST_PERIOD,
-        "APART": APART,
+        "APART_SHIFT": APART_SHIFT,
         "LEAST_DEADLINE": LEAST_DEADLINE,
         "LONG": 1 << 28,
         "STAGES": (1 << 30) - 1,
