@@ -137,7 +137,11 @@ def in_lanes(lo: Lowering, run: Run, depth: int) -> Operand | None:
         first: Operand = _least(lo, lane, lanes, holder)
         if depth > 1:
             start = start_of(first)
-            here = lambda: (lo.compare("eq", key(lo.add(start, lane)), highest), lo.add(start, lane))  # noqa: E731
+
+            def here() -> tuple[Operand, Operand]:
+                place = lo.add(start, lane)
+                return lo.compare("eq", key(place), highest), place
+
             first = _least(lo, lane, step, here)
         old: list[Operand] = [lo.read(cell) for cell in run.cells]
         new = [*old]
